@@ -1,0 +1,69 @@
+import { z } from "zod";
+
+/** Lower case only: that is the one spelling by which ids are compared and stored (machines/ids.ts). */
+const id = z.uuid().regex(/^[^A-Z]*$/, { error: "expected a uuid in lower case" });
+
+export const contextSchema = z.object({
+  patient_id: z.string().min(1).max(200).optional(),
+  plan_id: z.string().min(1).max(200).optional(),
+  page: z.object({ url: z.string().max(2000).optional(), title: z.string().max(500).optional() }).optional(),
+});
+
+/** At least one character that is not white space; lone surrogates are not text. */
+const hasText = (text: string): boolean => text.toWellFormed().replaceAll("\u{fffd}", "").trim().length > 0;
+
+export const messageCommand = z
+  .object({
+    type: z.literal("message"),
+    id,
+    text: z.string(),
+    context: contextSchema.optional(),
+    attachments: z.array(id).max(20).optional(),
+    entry_point: z.string().min(1).max(100).optional(),
+  })
+  .refine((c) => hasText(c.text) || c.entry_point !== undefined || (c.attachments?.length ?? 0) > 0, {
+    error: "a message needs text, an entry point or an attachment",
+    path: ["text"],
+  });
+
+export const resolutionSchema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("answered"), selected: z.array(z.string()), text: z.string().optional() }),
+  z.object({ kind: z.literal("accepted"), edits: z.unknown().optional() }),
+  z.object({ kind: z.literal("dismissed"), reason: z.string().optional() }),
+]);
+
+export const resolveCommand = z.object({
+  type: z.literal("resolve"),
+  id,
+  interaction_id: id,
+  revision: z.int().min(1),
+  resolution: resolutionSchema,
+});
+
+export const actionCommand = z.object({
+  type: z.literal("action"),
+  id,
+  block_id: id,
+  action: z.literal("add_to_plan"),
+  item: z.object({ product_id: z.string(), variant_id: z.string(), dosing: z.string() }),
+  plan_id: z.string().optional(),
+});
+
+export const cancelCommand = z.object({ type: z.literal("cancel"), id, turn_id: id.optional() });
+export const pingCommand = z.object({ type: z.literal("ping"), id });
+
+/** Everything a client may send. Unknown fields are ignored. */
+export const commandSchema = z.discriminatedUnion("type", [
+  messageCommand,
+  resolveCommand,
+  actionCommand,
+  cancelCommand,
+  pingCommand,
+]);
+
+export type Command = z.infer<typeof commandSchema>;
+export type MessageCommand = z.infer<typeof messageCommand>;
+export type ResolveCommand = z.infer<typeof resolveCommand>;
+export type ActionCommand = z.infer<typeof actionCommand>;
+export type CancelCommand = z.infer<typeof cancelCommand>;
+export type Resolution = z.infer<typeof resolutionSchema>;

@@ -1,0 +1,49 @@
+import type { Snapshot } from "xstate";
+import { z } from "zod";
+import type { TurnId } from "../ids.ts";
+import { SESSION_MACHINE, SESSION_VERSION, type SessionInput } from "./session.rules.ts";
+
+/** What is stored of a sleeping session. */
+export type FrozenSession = { readonly machine: string; readonly version: number; readonly state: unknown };
+
+export const freeze = (state: Snapshot<unknown>): FrozenSession => ({
+  machine: SESSION_MACHINE,
+  version: SESSION_VERSION,
+  state,
+});
+
+const storedState = z.looseObject({
+  status: z.literal("active"),
+  value: z.literal("hibernating"),
+  context: z.looseObject({ sessionId: z.string(), awaiting: z.boolean() }),
+  children: z.record(z.string(), z.unknown()),
+});
+
+export type Thawed =
+  | { readonly kind: "restored"; readonly snapshot: Snapshot<unknown> }
+  /** The chart starts from its input, which was read from entries and inbox; `why` is for the log. */
+  | {
+      readonly kind: "rebuild";
+      readonly why: "none" | "foreign_machine" | "unknown_version" | "unknown_state" | "other_session";
+    };
+
+/**
+ * Makes a stored snapshot startable: what belongs to this node now (queue, limits) replaces what was stored.
+ * Whatever this code can't restore is rebuilt, never started: a state that no longer exists would give a dead actor.
+ */
+export function thaw(frozen: FrozenSession | undefined, now: SessionInput): Thawed {
+  if (frozen === undefined) return { kind: "rebuild", why: "none" };
+  if (frozen.machine !== SESSION_MACHINE) return { kind: "rebuild", why: "foreign_machine" };
+  if (frozen.version !== SESSION_VERSION) return { kind: "rebuild", why: "unknown_version" };
+  const stored = storedState.safeParse(frozen.state);
+  if (!stored.success) return { kind: "rebuild", why: "unknown_state" };
+  if (stored.data.context.sessionId !== now.sessionId) return { kind: "rebuild", why: "other_session" };
+  const context = {
+    ...now,
+    awaiting: stored.data.context.awaiting,
+    running: null as TurnId | null,
+    draining: false,
+    restless: 0,
+  };
+  return { kind: "restored", snapshot: { ...stored.data, context } as unknown as Snapshot<unknown> };
+}
