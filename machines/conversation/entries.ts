@@ -1,0 +1,132 @@
+import type { BlobId, BlockId, CallId, CommandId, InteractionId, TurnId } from "../ids.ts";
+import type { CardSignal } from "../protocol/cards.ts";
+
+/**
+ * The route kind that signed a piece of reasoning. Never a display name, a gateway label or a URL:
+ * signatures replay only to the issuer that made them (DESIGN §5).
+ */
+export type Issuer = "gemini-api" | "vertex" | "bedrock-claude" | "scripted";
+
+/** What is open on the user's screen. Lives with the user entry, so that a replay sees what the model saw. */
+export type ContextSignals = {
+  readonly patient?: { readonly id: string; readonly name?: string };
+  readonly plan?: { readonly id: string; readonly outline?: string };
+  readonly page?: { readonly url?: string; readonly title?: string };
+  readonly preferences?: Readonly<Record<string, unknown>>;
+};
+
+/** A call of a tool, as the model made it. `args` is what the tool gets; `broken` says why it must not run. */
+export type ToolCall = {
+  readonly callId: CallId;
+  /** The tool's own name, not the name a provider was given for it. */
+  readonly name: string;
+  readonly args: unknown;
+  /** The id the provider gave the call, echoed back to that provider only. */
+  readonly providerId?: string;
+  /** The arguments as the provider wrote them, where its schema had to differ from the tool's: replayed to it unchanged. */
+  readonly providerArgs?: unknown;
+  readonly broken?: "truncated" | "invalid_json";
+};
+
+/**
+ * A provider-neutral part of an assistant entry. `signature` is opaque and stays, byte-identical, on the part that
+ * carried it; it belongs to the entry's issuer.
+ */
+export type AssistantPart =
+  | { readonly kind: "text"; readonly text: string; readonly signature?: string }
+  | { readonly kind: "reasoning"; readonly text: string; readonly signature?: string; readonly redacted?: string }
+  | { readonly kind: "tool_call"; readonly call: ToolCall; readonly signature?: string };
+
+export type ToolOutcome = "ok" | "error" | "cancelled" | "unknown";
+
+export type UserEntry = {
+  readonly kind: "user";
+  readonly turnId: TurnId;
+  readonly text: string;
+  readonly context?: ContextSignals;
+  readonly entryPoint?: string;
+  /** Skills that the entry point loaded before the first model call; read before the user's text. */
+  readonly skills?: readonly { readonly name: string; readonly body: string }[];
+  readonly attachments?: readonly { readonly blobId: BlobId; readonly mime: string; readonly bytes: number }[];
+};
+
+export type AssistantEntry = {
+  readonly kind: "assistant";
+  readonly turnId: TurnId;
+  /** 1 for the first model call of the turn. */
+  readonly step: number;
+  readonly issuer: Issuer;
+  readonly profile: string;
+  readonly parts: readonly AssistantPart[];
+  /** The answer was cut by the output limit, or by a cancel. */
+  readonly truncated?: boolean;
+};
+
+export type ToolResultEntry = {
+  readonly kind: "tool_result";
+  readonly turnId: TurnId;
+  readonly callId: CallId;
+  readonly name: string;
+  readonly outcome: ToolOutcome;
+  /** What the model reads. Bounded before it gets here. */
+  readonly text: string;
+  /** The card that was shown with it, so that a turn taken over shows it again. */
+  readonly card?: CardSignal;
+  /** The call named a tool that does not exist for this principal. */
+  readonly unknownTool?: true;
+  /** The skill whose body this result is. */
+  readonly skill?: string;
+};
+
+/** One item of the append-only history. Plain JSON: it is stored, sealed and replayed as it is. */
+export type Entry =
+  | UserEntry
+  | AssistantEntry
+  | ToolResultEntry
+  | {
+      readonly kind: "interaction";
+      readonly turnId: TurnId;
+      readonly interactionId: InteractionId;
+      readonly callId: CallId;
+    }
+  | {
+      readonly kind: "resolution";
+      readonly turnId: TurnId;
+      readonly interactionId: InteractionId;
+      readonly by: "user" | "superseded" | "expired";
+      readonly text: string;
+    }
+  | {
+      readonly kind: "action";
+      readonly turnId: TurnId;
+      readonly commandId: CommandId;
+      readonly blockId: BlockId;
+      readonly text: string;
+    }
+  | {
+      readonly kind: "summary";
+      readonly turnId: TurnId;
+      readonly text: string;
+      readonly from: number;
+      readonly to: number;
+    };
+
+/** An entry at its place. `tokens` is the estimate made when it was appended. */
+export type PlacedEntry = { readonly pos: number; readonly tokens: number; readonly entry: Entry };
+
+export function callsOf(entry: Entry): readonly ToolCall[] {
+  if (entry.kind !== "assistant") return [];
+  return entry.parts.flatMap((part) => (part.kind === "tool_call" ? [part.call] : []));
+}
+
+/**
+ * Calls of the last assistant entry that have no result yet. Only entries after it count as answers:
+ * a provider may use the same call id again in a later step.
+ */
+export function openCalls(entries: readonly Entry[]): readonly ToolCall[] {
+  const at = entries.findLastIndex((entry) => entry.kind === "assistant");
+  const last = entries[at];
+  if (last === undefined) return [];
+  const answered = new Set(entries.slice(at + 1).flatMap((e) => (e.kind === "tool_result" ? [e.callId] : [])));
+  return callsOf(last).filter((call) => !answered.has(call.callId));
+}

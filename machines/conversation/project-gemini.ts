@@ -1,0 +1,125 @@
+import type { Content, FunctionCall, GenerateContentConfig, Part, Tool } from "@google/genai";
+import { never } from "../failure.ts";
+import type { TurnId } from "../ids.ts";
+import type { ModelRequest } from "../model.ts";
+import type { AssistantEntry, AssistantPart, Issuer, ToolCall } from "./entries.ts";
+import { isObject, type JsonObject, wellFormed } from "./json-values.ts";
+import { sentName } from "./names.ts";
+import { type Answer, alternate, hasText } from "./repair.ts";
+import { geminiTools, type ToolLeftOut } from "./schema-gemini.ts";
+
+/** The version that a manifest names. What this file makes of a history must not change under the same number. */
+export const GEMINI_PROJECTOR = 1;
+
+/** Google's documented stand-in for the signature of a call that no Gemini made. */
+export const SKIP_SIGNATURE = "skip_thought_signature_validator";
+
+/** Reasoning of the same issuer that could not be replayed: to be told as the event `reasoning_dropped`. */
+export type ReasoningDropped = {
+  readonly kind: "reasoning_dropped";
+  readonly turnId: TurnId;
+  readonly step: number;
+  readonly reason: "redacted";
+};
+
+export type GeminiProjection = {
+  readonly projector: typeof GEMINI_PROJECTOR;
+  readonly systemInstruction?: Content;
+  readonly contents: readonly Content[];
+  readonly tools?: readonly Tool[];
+  readonly generation: Pick<GenerateContentConfig, "maxOutputTokens" | "thinkingConfig">;
+  readonly warnings: readonly (ToolLeftOut | ReasoningDropped)[];
+};
+
+/** Builds the request for a Gemini route. `issuer` is that route's kind: only what it signed keeps its signatures. */
+export function projectGemini(request: ModelRequest, issuer: Issuer): GeminiProjection {
+  const { declarations, leftOut } = geminiTools(request.tools);
+  const exchanges = alternate(request.entries, (entry) => modelParts(entry, issuer));
+  return {
+    projector: GEMINI_PROJECTOR,
+    ...(hasText(request.system) && {
+      systemInstruction: { role: "user", parts: [{ text: request.system.toWellFormed() }] },
+    }),
+    contents: exchanges.map((exchange): Content => {
+      switch (exchange.role) {
+        case "model":
+          return { role: "model", parts: withFirstCallSigned(exchange.parts) };
+        case "user":
+          return {
+            role: "user",
+            parts: [
+              ...exchange.answers.map((answer) => responsePart(answer, answer.issuer === issuer)),
+              ...exchange.texts.map((text) => ({ text: text.toWellFormed() })),
+            ],
+          };
+        default:
+          return never(exchange);
+      }
+    }),
+    ...(declarations.length > 0 && { tools: [{ functionDeclarations: declarations }] }),
+    generation: {
+      maxOutputTokens: request.maxOutputTokens,
+      ...(request.thinking && { thinkingConfig: { includeThoughts: true } }),
+    },
+    warnings: [
+      ...leftOut,
+      ...request.entries.flatMap((entry) => (entry.kind === "assistant" ? dropped(entry, issuer) : [])),
+    ],
+  };
+}
+
+function dropped(entry: AssistantEntry, issuer: Issuer): readonly ReasoningDropped[] {
+  if (entry.issuer !== issuer) return [];
+  const lost = entry.parts.filter((part) => part.kind === "reasoning" && part.redacted !== undefined);
+  return lost.map(() => ({ kind: "reasoning_dropped", turnId: entry.turnId, step: entry.step, reason: "redacted" }));
+}
+
+function modelParts(entry: AssistantEntry, issuer: Issuer): readonly Part[] {
+  const own = entry.issuer === issuer;
+  // A text signature may vouch for the whole answer: then even its blank parts stay.
+  const whole = own && entry.parts.some((part) => part.kind === "text" && part.signature !== undefined);
+  return entry.parts.flatMap((part) => modelPart(part, own, whole));
+}
+
+function modelPart(part: AssistantPart, own: boolean, whole: boolean): readonly Part[] {
+  const signed = own && part.signature !== undefined ? { thoughtSignature: part.signature } : undefined;
+  switch (part.kind) {
+    case "text":
+      if (signed === undefined && (whole ? part.text === "" : !hasText(part.text))) return [];
+      return [{ text: part.text.toWellFormed(), ...signed }];
+    case "reasoning":
+      if (!own || part.redacted !== undefined || (signed === undefined && !hasText(part.text))) return [];
+      return [{ text: part.text.toWellFormed(), thought: true, ...signed }];
+    case "tool_call":
+      return [{ functionCall: callOf(part.call, own), ...signed }];
+    default:
+      return never(part);
+  }
+}
+
+function callOf(call: ToolCall, own: boolean): FunctionCall {
+  const args = wellFormed(own ? (call.providerArgs ?? call.args) : call.args);
+  return { ...idOf(call, own), name: sentName(call.name), args: argsObject(args) };
+}
+
+/** Gemini takes an object only; a call that arrived with anything else stays readable. */
+function argsObject(args: unknown): Record<string, unknown> {
+  return isObject(args) ? (args satisfies JsonObject) : args === undefined || args === null ? {} : { value: args };
+}
+
+const idOf = (call: ToolCall, own: boolean): { id?: string } =>
+  own && call.providerId !== undefined ? { id: call.providerId } : {};
+
+/** The first call of a step must prove its origin; the others never carry anything made up. */
+function withFirstCallSigned(parts: readonly Part[]): Part[] {
+  const first = parts.findIndex((part) => part.functionCall !== undefined);
+  return parts.map((part, at) =>
+    at === first && part.thoughtSignature === undefined ? { ...part, thoughtSignature: SKIP_SIGNATURE } : part,
+  );
+}
+
+function responsePart({ call, outcome, text }: Answer, own: boolean): Part {
+  const told = text.toWellFormed();
+  const response = outcome === "ok" ? { output: told } : { error: hasText(told) ? told : `outcome: ${outcome}` };
+  return { functionResponse: { ...idOf(call, own), name: sentName(call.name), response } };
+}

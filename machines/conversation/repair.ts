@@ -1,0 +1,129 @@
+import type { CallId } from "../ids.ts";
+import { contextXml, withoutOurTags } from "./context-xml.ts";
+import {
+  type AssistantEntry,
+  callsOf,
+  type Entry,
+  type Issuer,
+  type ToolCall,
+  type ToolOutcome,
+  type ToolResultEntry,
+} from "./entries.ts";
+
+/** The one result of a call that a model of `issuer` made. */
+export type Answer = {
+  readonly call: ToolCall;
+  readonly issuer: Issuer;
+  readonly outcome: ToolOutcome;
+  readonly text: string;
+};
+
+/** History in the form that every provider demands: roles alternate, beginning and ending with the user. */
+export type Exchange<Part> =
+  | { readonly role: "user"; readonly answers: readonly Answer[]; readonly texts: readonly string[] }
+  | { readonly role: "model"; readonly parts: readonly Part[] };
+
+export const NO_RESULT = "no result recorded";
+/** Stands where history begins or ends with the model, or with nothing at all. */
+const EARLIER = "[The conversation began before this point.]";
+const GO_ON = "[Continue.]";
+
+/** At least one character that is text: lone surrogates and white space are none. */
+export const hasText = (text: string): boolean => text.toWellFormed().replaceAll("\ufffd", "").trim() !== "";
+
+/**
+ * The answers of each entry's calls, by the entry's place. A result belongs to the last step before it that made a call
+ * of its id and has no result for it yet: a provider may use an id again. Results that nobody asked for are dropped.
+ */
+function answersOf(entries: readonly Entry[]): readonly (readonly Answer[])[] {
+  type Slot = { readonly call: ToolCall; readonly issuer: Issuer; result?: ToolResultEntry };
+  const open = new Map<CallId, Slot[]>();
+  const slots = entries.map((entry): readonly Slot[] => {
+    if (entry.kind === "tool_result") {
+      const slot = open.get(entry.callId)?.pop();
+      if (slot !== undefined) slot.result = entry;
+    }
+    if (entry.kind !== "assistant") return [];
+    const made = callsOf(entry).map((call): Slot => ({ call, issuer: entry.issuer }));
+    // Taken from the end: the last step first, and within it the first call.
+    for (const slot of made.toReversed()) open.set(slot.call.callId, [...(open.get(slot.call.callId) ?? []), slot]);
+    return made;
+  });
+  return slots.map((made) =>
+    made.map(({ call, issuer, result }) => ({
+      call,
+      issuer,
+      outcome: result?.outcome ?? "error",
+      text: result?.text ?? NO_RESULT,
+    })),
+  );
+}
+
+function attachmentMarks(entry: Entry & { kind: "user" }): readonly string[] {
+  return (entry.attachments ?? []).map(({ mime, bytes }) => withoutOurTags(`[Attachment: ${mime}, ${bytes} bytes]`));
+}
+
+/** What an entry says on the user's side, each text a part of its own. The user's own words are not altered. */
+export function userTexts(entry: Entry): readonly string[] {
+  switch (entry.kind) {
+    case "user": {
+      const started =
+        entry.entryPoint === undefined || hasText(entry.text) ? "" : `[The user chose: ${entry.entryPoint}]`;
+      const context = contextXml(entry.context) ?? "";
+      const skills = (entry.skills ?? []).map(({ body }) => body);
+      return [context, ...skills, entry.text, withoutOurTags(started), ...attachmentMarks(entry)].filter(hasText);
+    }
+    case "resolution":
+    case "action":
+      return hasText(entry.text) ? [withoutOurTags(entry.text)] : [];
+    case "summary":
+      return hasText(entry.text) ? [`[Summary of earlier conversation: ${withoutOurTags(entry.text)}]`] : [];
+    // An interaction is told by its call and by the resolution.
+    case "interaction":
+    case "tool_result":
+    case "assistant":
+      return [];
+  }
+}
+
+/**
+ * Repairs any history: one result for each call, in call order, right after the step; what arrived in between comes
+ * after the results; same-role neighbours are one; nothing blank. Storage is not touched.
+ *
+ * `render` gives the parts of an assistant entry in the provider's form; a call must give at least one.
+ */
+export function alternate<Part>(
+  entries: readonly Entry[],
+  render: (entry: AssistantEntry) => readonly Part[],
+): readonly Exchange<Part>[] {
+  const answers = answersOf(entries);
+  const exchanges: Exchange<Part>[] = [];
+  const userSays = (texts: readonly string[], results: readonly Answer[] = []) => {
+    if (texts.length + results.length === 0) return;
+    const last = exchanges.at(-1);
+    if (last?.role !== "user") exchanges.push({ role: "user", answers: results, texts });
+    else exchanges[exchanges.length - 1] = { ...last, texts: [...last.texts, ...texts] };
+  };
+  const modelSays = (parts: readonly Part[]) => {
+    if (parts.length === 0) return;
+    const last = exchanges.at(-1);
+    if (last === undefined) userSays([EARLIER]);
+    if (last?.role === "model") exchanges[exchanges.length - 1] = { role: "model", parts: [...last.parts, ...parts] };
+    else exchanges.push({ role: "model", parts });
+  };
+
+  // A later summary covers what an earlier one did.
+  const summary = entries.findLast((entry) => entry.kind === "summary");
+  if (summary !== undefined) userSays(userTexts(summary));
+  for (const [at, entry] of entries.entries()) {
+    if (entry.kind === "summary") continue;
+    if (entry.kind !== "assistant") {
+      userSays(userTexts(entry));
+      continue;
+    }
+    modelSays(render(entry));
+    userSays([], answers[at] ?? []);
+  }
+  if (exchanges.at(-1)?.role !== "user") userSays([GO_ON]);
+  return exchanges;
+}
