@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { assist } from "../assist.config.ts";
+import { callId } from "../machines/ids.ts";
+import { loadSkills } from "../skills/registry.ts";
+import { runTool } from "./execute.ts";
+import { type McpServers, mcpServers } from "./mcp/servers.ts";
+import { caller, contextOf, never } from "./mcp/testing/scene.ts";
+import { type TestPlatform, testPlatform } from "./platform/testing/platform.ts";
+import type { ToolResult } from "./tool.ts";
+import { toolboxes } from "./toolbox.ts";
+
+/** Assist's whole toolbox over the real platform. */
+let platform: TestPlatform;
+let mcp: McpServers;
+let run: (name: string, args: unknown, call?: string) => Promise<ToolResult>;
+const events: unknown[] = [];
+const ALL = ["plan_builder", "research", "interactions", "labs"];
+
+beforeAll(async () => {
+  platform = await testPlatform();
+  const { url } = await platform.start();
+  mcp = mcpServers({
+    servers: [{ name: "platform", url: new URL("/mcp", url).href, bareNames: true }],
+    observe: (event) => void events.push(event),
+  });
+  const boxes = toolboxes({ agent: assist, skills: loadSkills({ names: assist.skills }), mcp });
+  const who = caller("dr-rivera", await platform.login(url, "dr-rivera"), ALL);
+  run = async (name, args, call = "c") => {
+    const toolbox = await boxes.toolboxFor(who.principal, who.credential);
+    expect(toolbox.missing).toEqual([]);
+    const { callId: _, idempotencyKey: __, call: ___, ...step } = contextOf(who);
+    return runTool(toolbox, { callId: callId(call), name, args }, step, never);
+  };
+});
+
+afterAll(async () => {
+  await mcp.close();
+  await platform.close();
+});
+
+const ok = (result: ToolResult) => {
+  if (result.kind !== "ok") throw new TypeError(`${result.reason}: ${result.text}`);
+  return result;
+};
+
+test("what a search gives can be shown: supplements, labs, sources, interactions, articles", async () => {
+  const products = ok(await run("product_search", { query: "magnesium glycinate", limit: "1" })).data as {
+    products: { id: string; name: string; availableOrMasterVariant: { id: string } }[];
+  };
+  const [product] = products.products;
+  const variant_id = product?.availableOrMasterVariant.id;
+  const shown = ok(await run("recommend_supplements", { supplements: [{ variant_id, dosing: "1", rationale: "r" }] }));
+  expect(shown.card?.kind === "recommend_supplements" && shown.card.data.supplements[0]).toMatchObject({
+    product_id: product?.id,
+    variant_id,
+    name: product?.name,
+    strength: "200 mg elemental",
+  });
+  expect(
+    (await run("recommend_supplements", { supplements: [{ variant_id: "var-0", dosing: "1", rationale: "r" }] })).text,
+  ).toBe('Nothing was shown: unknown variant_id "var-0". Use only ids that product_search returned.');
+
+  const labs = ok(await run("recommend_labs", { lab_ids: ["ferritin", "vitamin-b12"] }));
+  expect(labs.text).toMatch(/^The user sees a card with: Ferritin \(ferritin\), /);
+
+  const search = ok(await run("evidence_search", { query: "magnesium sleep" }));
+  expect(search.card?.kind).toBe("citations");
+  const [study] = (search.data as { evidence: { id: string }[] }).evidence;
+  expect(ok(await run("cite_sources", { evidence_ids: [study?.id] })).card?.kind).toBe("citations");
+
+  const check = ok(await run("interaction_check", { items: ["warfarin", "St John's wort"] }));
+  expect(check.card?.kind === "interaction_check_results" && check.card.data.findings[0]?.severity).toBe("major");
+  expect(ok(await run("knowledge_base_search", { query: "place an order" })).card?.kind).toBe("knowledge_base_results");
+  expect(events.filter((event) => JSON.stringify(event).includes("mismatch"))).toEqual([]);
+});
+
+test("a plan is created once for one call, whatever is repeated", async () => {
+  const args = { patientId: "pat-001", title: "Sleep", items: [] };
+  const first = ok(await run("treatment_plan_create", args, "write-1"));
+  expect(ok(await run("treatment_plan_create", args, "write-1")).data).toEqual(first.data);
+  const { plans } = ok(await run("treatment_plan_get", { patientId: "pat-001" })).data as { plans: unknown[] };
+  expect(plans).toHaveLength(1);
+  expect(await run("treatment_plan_create", { patientId: "pat-999", items: [] }, "write-2")).toMatchObject({
+    kind: "error",
+    reason: "tool",
+  });
+});

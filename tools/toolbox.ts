@@ -1,0 +1,102 @@
+import type { AgentDefinition } from "../machines/agent.ts";
+import type { Credential, Principal } from "../machines/principal.ts";
+import type { Skills } from "../skills/registry.ts";
+import { citeSources } from "./builtin/cite-sources.ts";
+import { loadSkill } from "./builtin/load-skill.ts";
+import { recommendLabs } from "./builtin/recommend-labs.ts";
+import { recommendLifestyle } from "./builtin/recommend-lifestyle.ts";
+import { recommendSupplements } from "./builtin/recommend-supplements.ts";
+import { type Decoration, decorations } from "./decorate.ts";
+import { EvidenceMemory, studiesIn } from "./evidence-memory.ts";
+import type { McpServers, Missing } from "./mcp/servers.ts";
+import type { Tool, Toolbox } from "./tool.ts";
+
+/** A principal's tools, and what of them is not there because a server could not be asked. */
+export type PrincipalToolbox = Toolbox & { readonly degraded: boolean; readonly missing: readonly Missing[] };
+
+export interface Toolboxes {
+  /** The tools of this principal now. From memory where the lists are fresh; never throws for what a server does. */
+  toolboxFor(principal: Principal, credential: Credential): Promise<PrincipalToolbox>;
+}
+
+export type ToolboxesOptions = {
+  readonly agent: AgentDefinition;
+  readonly skills: Skills;
+  readonly mcp: McpServers;
+  /** A discovered tool has the name of one of ours, which wins. */
+  readonly onNameTaken?: (name: string) => void;
+};
+
+const MOST_MEMORIES = 1_000;
+
+/** Puts together builtins and discovered tools, decorates them as the agent says, and leaves out what the flags disable. */
+export function toolboxes({ agent, skills, mcp, onNameTaken }: ToolboxesOptions): Toolboxes {
+  const memories = new Map<string, EvidenceMemory>();
+  const memoryOf = (user: string): EvidenceMemory => {
+    const memory = memories.get(user) ?? new EvidenceMemory();
+    memories.delete(user);
+    memories.set(user, memory);
+    const [oldest] = memories.keys();
+    if (memories.size > MOST_MEMORIES && oldest !== undefined) memories.delete(oldest);
+    return memory;
+  };
+
+  return {
+    async toolboxFor(principal, credential) {
+      const memory = memoryOf(principal.userId);
+      const builtins = builtinTools(skills, memory).filter(({ name }) => agent.builtins.includes(name));
+      const { tools, missing } = await mcp.discover({ principal, credential });
+      const byName = new Map(builtins.map((tool) => [tool.name, tool]));
+      for (const tool of tools) {
+        if (byName.has(tool.name)) onNameTaken?.(tool.name);
+        else byName.set(tool.name, remembering(decorated(tool, decorationOf(agent, tool.name)), memory));
+      }
+      const isEnabled = ({ name }: Tool) => {
+        const flag = agent.tools[name]?.flag;
+        return flag === undefined || principal.flags.includes(flag);
+      };
+      const enabled = [...byName.values()].filter(isEnabled).sort((a, b) => (a.name < b.name ? -1 : 1));
+      return {
+        tools: enabled,
+        find: (name) => enabled.find((tool) => tool.name === name),
+        degraded: missing.length > 0,
+        missing,
+      };
+    },
+  };
+}
+
+/** Every tool of ours there is; the agent names the ones it has. */
+function builtinTools(skills: Skills, memory: EvidenceMemory): readonly Tool[] {
+  return [loadSkill(skills), recommendSupplements, recommendLifestyle, recommendLabs, citeSources(memory)];
+}
+
+function decorationOf(agent: AgentDefinition, name: string): Decoration | undefined {
+  return agent.decorations.includes(name) ? decorations[name] : undefined;
+}
+
+function decorated(tool: Tool, decoration: Decoration | undefined): Tool {
+  if (decoration === undefined) return tool;
+  return {
+    ...tool,
+    title: decoration.title,
+    async run(args, context, signal) {
+      const result = await tool.run(args, context, signal);
+      const card = result.kind === "ok" ? decoration.card?.(result.data) : undefined;
+      return card === undefined ? result : { ...result, card };
+    },
+  };
+}
+
+/** Keeps what evidence_search found, for cite_sources. */
+function remembering(tool: Tool, memory: EvidenceMemory): Tool {
+  if (tool.name !== "evidence_search") return tool;
+  return {
+    ...tool,
+    async run(args, context, signal) {
+      const result = await tool.run(args, context, signal);
+      if (result.kind === "ok") memory.note(studiesIn(result.data));
+      return result;
+    },
+  };
+}
