@@ -1,0 +1,20 @@
+/** One request to the model in neutral form. Each wire has its translation into this. */
+export type Conversation = {
+  readonly system: string;
+  /** Names of the tools that may be called now. */
+  readonly tools: readonly string[];
+  readonly messages: readonly Message[];
+};
+
+export type Message =
+  | { readonly from: "user"; readonly parts: readonly UserPart[] }
+  | {
+      readonly from: "model";
+      readonly text: string;
+      readonly calls: readonly { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }[];
+    };
+
+/** Results stand in the order of the calls that they answer. */
+export type UserPart =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "result"; readonly tool: string; readonly output: unknown; readonly error: string | null };

@@ -1,0 +1,27 @@
+import type { Rule } from "../steps.ts";
+import { depletions } from "./depletions.ts";
+import { evidence } from "./evidence.ts";
+import { facts } from "./facts.ts";
+import { help } from "./help.ts";
+import { interactions } from "./interactions.ts";
+import { labs } from "./labs.ts";
+import { meta } from "./meta.ts";
+import { plan } from "./plan.ts";
+import { recommend } from "./recommend.ts";
+import { record } from "./record.ts";
+import { showPlan } from "./show-plan.ts";
+
+/** The intents, most telling words first: the first that fits a question answers it. */
+export const RULES: readonly Rule[] = [
+  meta,
+  help,
+  plan,
+  showPlan,
+  record,
+  depletions,
+  interactions,
+  recommend,
+  evidence,
+  labs,
+  facts,
+];
