@@ -1,0 +1,153 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { MessageCommand } from "../../machines/protocol/commands.ts";
+import { message } from "../commands.ts";
+import { usualLimits } from "../ledger.ts";
+import { Icon } from "./icons.tsx";
+import { idOf, type Known } from "./known.ts";
+
+export type Picked = { readonly patient: string; readonly plan: string };
+
+type Props = {
+  readonly picked: Picked;
+  readonly onPick: (picked: Picked) => void;
+  readonly patients: readonly Known[];
+  readonly plans: readonly Known[];
+  readonly limit?: number;
+  readonly running: boolean;
+  readonly disabled?: boolean;
+  readonly onSend: (command: MessageCommand) => void;
+  readonly onStop: () => void;
+};
+
+/** The context that goes with a message, as the wire wants it. */
+export function contextOf(picked: Picked, patients: readonly Known[], plans: readonly Known[]) {
+  const patient_id = idOf(picked.patient, patients);
+  const plan_id = idOf(picked.plan, plans);
+  if (patient_id === undefined && plan_id === undefined) return {};
+  return { context: { ...(patient_id !== undefined && { patient_id }), ...(plan_id !== undefined && { plan_id }) } };
+}
+
+const bytes = (text: string): number => new TextEncoder().encode(text).length;
+
+/** Where a message is written: Enter sends, Shift+Enter makes a new line. */
+export function Composer(props: Props) {
+  const { picked, onPick, patients, plans, limit = usualLimits.text_bytes, running, disabled = false } = props;
+  const [text, setText] = useState("");
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.focus(), []);
+
+  const used = bytes(text);
+  const sendable = text.trim() !== "" && used <= limit && !disabled;
+  const send = () => {
+    if (!sendable) return;
+    props.onSend(message(text, contextOf(picked, patients, plans)));
+    setText("");
+    field.current?.focus();
+  };
+
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <div class="picks">
+        <Pick
+          label="Patient"
+          testId="patient-input"
+          placeholder="id, such as pat-002"
+          value={picked.patient}
+          known={patients}
+          onChange={(patient) => onPick({ ...picked, patient })}
+        />
+        <Pick
+          label="Plan"
+          testId="plan-input"
+          placeholder="id of a plan"
+          value={picked.plan}
+          known={plans}
+          onChange={(plan) => onPick({ ...picked, plan })}
+        />
+      </div>
+      <div class="write">
+        <textarea
+          ref={field}
+          data-testid="message-input"
+          aria-label="Message"
+          placeholder="Ask about a patient, a product, an interaction…"
+          rows={Math.min(8, text.split("\n").length)}
+          value={text}
+          disabled={disabled}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+            event.preventDefault();
+            send();
+          }}
+        />
+        {running && (
+          <button
+            type="button"
+            class="round stop"
+            data-testid="stop"
+            aria-label="Stop the answer"
+            onClick={props.onStop}
+          >
+            <Icon name="stop" />
+          </button>
+        )}
+        <button type="submit" class="round send" data-testid="send" aria-label="Send" disabled={!sendable}>
+          <Icon name="send" />
+        </button>
+      </div>
+      <p class={used > limit ? "hint problem" : "hint"} aria-live={used > limit ? "polite" : "off"}>
+        {used > limit * 0.8
+          ? `${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} bytes${used > limit ? ": too long to send" : ""}`
+          : "Enter sends, Shift + Enter starts a new line. Check every answer before you act on it."}
+      </p>
+    </form>
+  );
+}
+
+type PickProps = {
+  readonly label: string;
+  readonly testId: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly known: readonly Known[];
+  readonly onChange: (value: string) => void;
+};
+
+function Pick({ label, testId, placeholder, value, known, onChange }: PickProps) {
+  const list = `${testId}-known`;
+  return (
+    <div class={value === "" ? "pick" : "pick set"}>
+      <label for={testId}>{label}</label>
+      <input
+        id={testId}
+        data-testid={testId}
+        list={list}
+        value={value}
+        placeholder={placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={200}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+      <datalist id={list}>
+        {known.map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.label}
+          </option>
+        ))}
+      </datalist>
+      {value !== "" && (
+        <button type="button" class="quiet clear" aria-label={`No ${label.toLowerCase()}`} onClick={() => onChange("")}>
+          <Icon name="cross" />
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { applySignal } from "../reducer.ts";
+import { numbered, plain, uuid } from "../testing/signals.ts";
+import { emptyView } from "../view.ts";
+import { shortTime } from "./format.ts";
+import { idOf, knownIn } from "./known.ts";
+
+test("patients and plans are found in contexts, actions and text, each once, a name when one was said", () => {
+  const block = {
+    block_id: uuid(5),
+    idx: 0,
+    type: "text",
+    content: { text: "**pat-001**, pat-002, plan-7." },
+    attempt: 1,
+  };
+  const context = { patient_id: "pat-002", plan_id: "draft 9" };
+  const turn = { turn_id: uuid(3), n: 1, cause: "message" as const, input: { text: "", context }, blocks: [block] };
+  const state = { status: "resting" as const, pending_interaction: null, queue: [] };
+  const view = [
+    plain("resync", { from_turn: 1, turns: [{ ...turn, outcome: "completed" as const }], state, seq: 1 }),
+    numbered("action_done", 2, {
+      block_id: uuid(5),
+      action: "add_to_plan",
+      item: {},
+      result: "done",
+      plan: { id: "plan-7", title: "Sleep", patientId: "pat-001", patientName: "Marisol Vantreight" },
+    }),
+  ].reduce(applySignal, emptyView);
+  expect(knownIn(view)).toEqual({
+    patients: [{ id: "pat-002" }, { id: "pat-001", label: "Marisol Vantreight" }],
+    plans: [{ id: "draft 9" }, { id: "plan-7", label: "Sleep" }],
+  });
+});
+
+test("a known name stands for its id, anything else for itself", () => {
+  const known = [{ id: "pat-001", label: "Marisol Vantreight" }];
+  expect([" marisol vantreight ", "pat-9", "  "].map((typed) => idOf(typed, known))).toEqual([
+    "pat-001",
+    "pat-9",
+    undefined,
+  ]);
+});
+
+test("times are as short as a list needs them", () => {
+  const now = new Date(2026, 7, 12, 15, 0, 0);
+  const ago = (minutes: number) => shortTime(new Date(now.getTime() - minutes * 60_000).toISOString(), now);
+  expect([ago(0), ago(5), shortTime("never", now)]).toEqual(["now", "5 min", ""]);
+});

@@ -1,0 +1,73 @@
+import { never } from "../machines/failure.ts";
+import type { CardData } from "../machines/protocol/cards.ts";
+import type { TurnInput } from "../machines/protocol/turns.ts";
+import type { Activity, Ending } from "./view.ts";
+
+/** What a person reads at the end of a turn; undefined when there is nothing to add to the answer. */
+export function endingText(ending: Ending): string | undefined {
+  switch (ending.kind) {
+    case "completed":
+      return ending.reason === undefined ? undefined : (REASONS[ending.reason] ?? `Ended early (${ending.reason}).`);
+    case "awaiting":
+      return "Waiting for your answer.";
+    case "failed":
+      return ending.message ?? FAILURES[ending.code ?? ""] ?? "The answer could not be completed.";
+    case "cancelled":
+      return "Stopped.";
+    default:
+      return never(ending);
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  step_limit: "Ended early: this took as many steps as one answer may.",
+  time_limit: "Ended early: this took as long as one answer may.",
+  token_limit: "Ended early: the answer reached its size limit.",
+  tool_loop: "Ended early: the same look-up was asked again and again.",
+  truncated: "The answer was cut off by the model's own limit.",
+};
+
+const FAILURES: Readonly<Record<string, string>> = {
+  auth_required: "Your login has ended. Log in again, then send the message once more.",
+  blocked: "The model declined to answer this.",
+  empty_response: "The model gave no answer.",
+  malformed_tool_call: "The model asked for a look-up that could not be understood.",
+  model_unavailable: "The model can't be reached at the moment.",
+  recovery_exhausted: "The server was interrupted repeatedly while it answered.",
+  interrupted: "The server was interrupted while it answered.",
+};
+
+/** What a turn began with, in words. */
+export function inputText(input: TurnInput): string {
+  if ("interaction_id" in input) {
+    const { resolution } = input;
+    if (resolution.kind === "answered") return resolution.text ?? resolution.selected.join(", ");
+    return resolution.kind === "accepted" ? "Accepted the proposal." : "Dismissed the proposal.";
+  }
+  if (input.text.trim() !== "") return input.text;
+  return input.entry_point === undefined ? "(attachment)" : sentence(input.entry_point);
+}
+
+/** `build_plan` → `Build plan`. */
+export function sentence(name: string): string {
+  const words = name.replaceAll(/[_-]+/g, " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** What an activity is called; one whose start was missed has only its tool's name. */
+export const activityTitle = ({ title, name }: Activity): string => (title === name ? sentence(name) : title);
+
+/** `1234` → `1.2 s`; under a second in ms. */
+export const duration = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+export function price({ amount, currency }: { readonly amount: number; readonly currency: string }): string {
+  return new Intl.NumberFormat("en-US", { style: "currency", currency }).format(amount);
+}
+
+const SEVERITIES = ["contraindicated", "major", "moderate", "minor"];
+
+/** Findings with the gravest first; a severity that is not known comes before all. */
+export function bySeverity(findings: CardData<"interaction_check_results">["findings"]) {
+  const rank = (severity: string) => SEVERITIES.indexOf(severity.toLowerCase());
+  return findings.toSorted((a, b) => rank(a.severity) - rank(b.severity));
+}
