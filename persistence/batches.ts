@@ -1,0 +1,64 @@
+import type { Fragment, Sql } from "postgres";
+import type { Entry, PlacedEntry } from "../machines/conversation/entries.ts";
+import type { SessionCipher } from "./cipher/session-cipher.ts";
+import { isRecord, places } from "./sealed.ts";
+import type { Batch, Fence } from "./store.ts";
+import { clear } from "./text.ts";
+
+/**
+ * The part of a statement that writes a batch, for the rows of `gate`: a CTE that names the session only when the
+ * statement may write. Adds the CTEs `e`, `i` and `f`.
+ */
+export function batchWrites(sql: Sql, gate: Fragment, fence: Fence, batch: Batch, cipher: SessionCipher): Fragment {
+  const { turnId, entries, intents, finished } = batch;
+  const first = entries[0];
+  const row = first
+    ? sql`, e as (
+        insert into entries (session_id, pos, count, turn_id, kind, tokens, epoch, digest, body)
+        select session_id, ${first.pos}, ${entries.length}, ${turnId}, ${kindsOf(entries)},
+          ${entries.reduce((sum, { tokens }) => sum + Math.ceil(tokens), 0)}, ${fence.epoch},
+          ${digestOf(cipher, batch)}, ${cipher.seal(places.entries(first.pos), entries)}
+        from ${gate}
+      )`
+    : sql``;
+  // An update doesn't see a row that its own statement inserts: a call that begins and ends here is stored as ended.
+  const begun = intents.map((intent) => ({
+    ...intent,
+    name: clear(intent.name),
+    state: finished.includes(intent.callId) ? "finished" : "intended",
+  }));
+  const calls = intents.length
+    ? sql`, i as (
+        insert into tool_calls (session_id, turn_id, call_id, name, read_only, repeatable, key, state)
+        select session_id, row."turnId", row."callId", row.name, row."readOnly", row.repeatable, row.key, row.state
+        from ${gate}, jsonb_to_recordset(${sql.json(begun)}) as row (
+          "turnId" uuid, "callId" text, name text, "readOnly" boolean, repeatable boolean, key text, state text)
+        on conflict do nothing
+      )`
+    : sql``;
+  const ended = finished.length
+    ? sql`, f as (
+        update tool_calls set state = 'finished' from ${gate}
+        where tool_calls.session_id = ${gate}.session_id and tool_calls.turn_id = ${turnId}
+          and tool_calls.call_id in (select jsonb_array_elements_text(${sql.json(finished)}))
+      )`
+    : sql``;
+  return sql`${row}${calls}${ended}`;
+}
+
+/** Tells a repeated write from another one, without showing what was written. */
+export function digestOf(cipher: SessionCipher, batch: Batch): Buffer {
+  return cipher.hmac(Buffer.from(JSON.stringify(batch)));
+}
+
+export function arePlacedEntries(value: unknown): value is readonly PlacedEntry[] {
+  return Array.isArray(value) && value.every((item) => isRecord(item) && isPlaced(item));
+}
+
+function isPlaced({ pos, tokens, entry }: Readonly<Record<string, unknown>>): boolean {
+  return typeof pos === "number" && typeof tokens === "number" && isRecord(entry) && typeof entry["kind"] === "string";
+}
+
+function kindsOf(entries: readonly PlacedEntry[]): string {
+  return [...new Set<Entry["kind"]>(entries.map(({ entry }) => entry.kind))].join(",");
+}

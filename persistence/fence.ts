@@ -1,0 +1,33 @@
+import type { Fragment, Sql } from "postgres";
+import type { NodeId, SessionId } from "../machines/ids.ts";
+import type { KeyRing } from "./cipher/key-ring.ts";
+import type { SessionKeys } from "./session-keys.ts";
+
+/** What every repository is made of. */
+export type Database = {
+  readonly sql: Sql;
+  readonly ring: KeyRing;
+  readonly keys: SessionKeys;
+  /** Told the code of what was skipped: a telemetry row that was refused, a title that can't be opened. */
+  readonly onBad: (code: string) => void;
+};
+
+type Held = { readonly sessionId: SessionId; readonly node: NodeId; readonly epoch: number };
+
+/**
+ * The condition under which a statement may write. It only holds together with a lock on the session row taken in the
+ * same statement (`for share`, `for no key update`, or an update of the row): a guard that merely reads the epoch, or
+ * the foreign key's lock, lets a stale row land after a take-over has read the history.
+ */
+export function held(sql: Sql, { sessionId, node, epoch }: Held): Fragment {
+  return sql`sessions.id = ${sessionId} and sessions.node = ${node} and sessions.epoch = ${epoch}`;
+}
+
+/** Nobody's lease lives. The database clock decides. */
+export function free(sql: Sql): Fragment {
+  return sql`(sessions.until is null or sessions.until < now())`;
+}
+
+export function leaseEnd(sql: Sql, leaseMs: number): Fragment {
+  return sql`now() + ${leaseMs}::float8 * interval '1 millisecond'`;
+}

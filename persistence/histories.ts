@@ -1,0 +1,141 @@
+import { Failure } from "../machines/failure.ts";
+import type { SessionId, TurnId } from "../machines/ids.ts";
+import { arePlacedEntries, batchWrites, digestOf } from "./batches.ts";
+import type { SessionCipher } from "./cipher/session-cipher.ts";
+import { asked, isTaken } from "./database-error.ts";
+import { type Database, held } from "./fence.ts";
+import { opened, places } from "./sealed.ts";
+import { type Batch, type Fence, type Histories, OwnershipLost, type Settlement, type StoredIntent } from "./store.ts";
+
+/** The turn has settled, was withdrawn or was never admitted: nothing was written. */
+export class TurnNotOpen extends Failure {
+  readonly code = "turn_not_open";
+  readonly retryable = false;
+  constructor(id: SessionId, turnId: TurnId) {
+    super(`session ${id}: turn ${turnId} is not open any more`);
+  }
+}
+
+type Outcome = { readonly owned: number; readonly open: number };
+
+export function postgresHistories({ sql, keys }: Database): Histories {
+  const cipherOf = async (fence: Fence): Promise<SessionCipher> => {
+    const cipher = await keys.find(fence.sessionId);
+    if (!cipher) throw new OwnershipLost(fence.sessionId);
+    return cipher;
+  };
+  const judge = (fence: Fence, turnId: TurnId, outcome: Outcome | undefined): void => {
+    if (!outcome?.owned) throw new OwnershipLost(fence.sessionId);
+    if (!outcome.open) throw new TurnNotOpen(fence.sessionId, turnId);
+  };
+
+  /** The answer to an earlier try was lost, but it was stored. */
+  const isStored = async (fence: Fence, batch: Batch, cipher: SessionCipher): Promise<boolean> => {
+    const rows = await asked(sql`
+      select from entries where session_id = ${fence.sessionId} and pos = ${batch.entries[0]?.pos ?? null}
+        and epoch = ${fence.epoch} and digest = ${digestOf(cipher, batch)}`);
+    return rows.length > 0;
+  };
+  const isSettled = async (fence: Fence, settlement: Settlement, cipher: SessionCipher): Promise<boolean> => {
+    const rows = await asked(sql`
+      select from blocks where session_id = ${fence.sessionId} and turn_id = ${settlement.turnId}
+        and epoch = ${fence.epoch} and digest = ${digestOf(cipher, settlement)}`);
+    return rows.length > 0;
+  };
+
+  const append = async (fence: Fence, batch: Batch, cipher: SessionCipher): Promise<void> => {
+    const { turnId, opens, reserveSeq } = batch;
+    const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
+    const [outcome] = await asked(sql<Outcome[]>`
+      with o as (
+        select id as session_id from sessions where ${held(sql, fence)}
+        ${opens || reserveSeq ? sql`for no key update` : sql`for share`}
+      ), t as (
+        ${
+          opens
+            ? sql`update inbox set state = case state when 'waiting' then 'running' else state end from o
+                where inbox.session_id = o.session_id and turn_id = ${turnId}
+                  and state in ('waiting', 'running', 'cancelled')
+                returning inbox.session_id`
+            : sql`select session_id from o`
+        }
+      )${
+        opens || reserveSeq
+          ? sql`, s as (
+              update sessions set
+                turns = greatest(turns, ${opens?.n ?? 0}), title = coalesce(title, ${title}),
+                seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0})
+              from t where id = t.session_id
+            )`
+          : sql``
+      }${batchWrites(sql, sql`t`, fence, batch, cipher)}
+      select (select count(*)::int from o) as owned, (select count(*)::int from t) as open`);
+    judge(fence, turnId, outcome);
+  };
+
+  const settle = async (fence: Fence, settlement: Settlement, cipher: SessionCipher): Promise<void> => {
+    const { turnId, turn, outcome, status, nextSeq, opens, reserveSeq } = settlement;
+    const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
+    const [done] = await asked(sql<Outcome[]>`
+      with o as (
+        select id from sessions where ${held(sql, fence)} for no key update
+      ), t as (
+        update inbox set state = 'settled', answer = ${sql.json({ outcome })}, body = null from o
+        where session_id = o.id and turn_id = ${turnId} and state in ('waiting', 'running', 'cancelled')
+        returning session_id
+      ), s as (
+        update sessions set
+          unsettled = unsettled - 1, status = case when unsettled > 1 then 'turning' else ${status} end,
+          turns = greatest(turns, ${turn.n}), title = coalesce(title, ${title}), updated_at = now(),
+          next_seq = ${nextSeq}, seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0})
+        from t where id = t.session_id
+      ), b as (
+        insert into blocks (session_id, turn_id, n, epoch, digest, body)
+        select session_id, ${turnId}, ${turn.n}, ${fence.epoch}, ${digestOf(cipher, settlement)},
+          ${cipher.seal(places.blocks(turnId), turn)}
+        from t
+      ), g as (
+        delete from grants using t where grants.session_id = t.session_id and grants.turn_id = ${turnId}
+      )${batchWrites(sql, sql`t`, fence, settlement, cipher)}
+      select (select count(*)::int from o) as owned, (select count(*)::int from t) as open`);
+    judge(fence, turnId, done);
+  };
+
+  return {
+    async load(id, anchor) {
+      const rows = await asked(sql<{ pos: number; body: Buffer; data_key: Buffer }[]>`
+        select e.pos, e.body, s.data_key from entries e join sessions s on s.id = e.session_id
+        where e.session_id = ${id}
+          and e.pos >= coalesce((select max(pos) from entries where session_id = ${id} and pos <= ${anchor}), 0)
+        order by e.pos`);
+      return rows
+        .flatMap((row) => opened(id, keys.open(id, row.data_key), places.entries(row.pos), row.body, arePlacedEntries))
+        .filter(({ pos }) => pos >= anchor);
+    },
+
+    async append(fence, batch) {
+      const cipher = await cipherOf(fence);
+      try {
+        await append(fence, batch, cipher);
+      } catch (error) {
+        if (!isTaken(error) || !(await isStored(fence, batch, cipher))) throw error;
+      }
+    },
+
+    async settle(fence, settlement) {
+      const cipher = await cipherOf(fence);
+      try {
+        await settle(fence, settlement, cipher);
+      } catch (error) {
+        if (!(error instanceof TurnNotOpen) || !(await isSettled(fence, settlement, cipher))) throw error;
+      }
+    },
+
+    async intents(id, turnId) {
+      const rows = await asked(sql<StoredIntent[]>`
+        select turn_id as "turnId", call_id as "callId", name, read_only as "readOnly", repeatable, key, state
+        from tool_calls where session_id = ${id} and turn_id = ${turnId} order by ordinal`);
+      return [...rows];
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { keyRing } from "./cipher/key-ring.ts";
+import { DatabaseError } from "./database-error.ts";
+import { DatabaseNewer, MigrationsMissing, migrate, readMigrations } from "./migrate.ts";
+import { connect, openStore } from "./postgres.ts";
+import { StoreUnavailable } from "./store.ts";
+import { testDatabase } from "./testing/database.ts";
+import { newKeys, newNode, newSession, rivera, type StoreScene, storeScene, wholeTurn } from "./testing/store-scene.ts";
+
+let scene: StoreScene;
+beforeAll(async () => {
+  scene = await storeScene();
+});
+afterAll(() => scene.close());
+
+const versions = readMigrations().map(({ version }) => version);
+
+test("[MI1] nodes that start together on an empty database migrate it once", async () => {
+  const database = await testDatabase();
+  const pools = [1, 2, 3].map(() => connect(database.url, { max: 2 }));
+  try {
+    const applied = await Promise.all(pools.map((sql) => migrate(sql)));
+    expect(applied.filter((list) => list.length > 0)).toEqual([versions]);
+    const sql = connect(database.url, { max: 1 });
+    pools.push(sql);
+    const rows = await sql<{ version: number }[]>`select version from dormouse_migrations order by version`;
+    expect(rows.map(({ version }) => version)).toEqual(versions);
+  } finally {
+    await Promise.all(pools.map((sql) => sql.end()));
+    await database.drop();
+  }
+});
+
+test("[MI2] a migration that fails leaves the database as it was; a later run goes on", async () => {
+  const database = await testDatabase();
+  const sql = connect(database.url, { max: 1 });
+  const good = { version: 1, name: "0001_good.sql", sql: "create table one (id int); create table two (id int)" };
+  const bad = { version: 2, name: "0002_bad.sql", sql: "create table three (id int); select nothing from nowhere" };
+  try {
+    await expect(migrate(sql, [good, bad])).rejects.toHaveProperty("code", "store_refused");
+    expect(await migrate(sql, [good])).toEqual([1]);
+    expect(await migrate(sql, [good, { ...bad, sql: "create table three (id int)" }])).toEqual([2]);
+    expect(await migrate(sql, [good, bad])).toEqual([]);
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+});
+
+test("[MI3] a database of a later release is refused and left alone", async () => {
+  const database = await testDatabase();
+  const sql = connect(database.url, { max: 1 });
+  try {
+    await migrate(sql);
+    await sql`insert into dormouse_migrations (version, name) values (9000, '9000_later.sql')`;
+    const refused = openStore({ sql, ring: keyRing(newKeys("k1")) });
+    await expect(refused).rejects.toEqual(new DatabaseNewer(9000, versions.length));
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+});
+
+test("[MI4] migrations are found from the compiled folder, and only in a package named dormouse", () => {
+  const root = mkdtempSync(join(tmpdir(), "dm-migrations-"));
+  try {
+    const compiled = join(root, "dist", "persistence");
+    const sources = join(root, "persistence", "migrations");
+    mkdirSync(compiled, { recursive: true });
+    mkdirSync(sources, { recursive: true });
+    writeFileSync(join(sources, "0001_first.sql"), "select 1");
+    writeFileSync(join(root, "package.json"), '{"name": "another"}');
+    expect(() => readMigrations(compiled)).toThrow(MigrationsMissing);
+    writeFileSync(join(root, "package.json"), '{"name": "dormouse"}');
+    expect(readMigrations(compiled)).toEqual([{ version: 1, name: "0001_first.sql", sql: "select 1" }]);
+    writeFileSync(join(sources, "0003_third.sql"), "select 3");
+    expect(() => readMigrations(compiled)).toThrow("migration 0003_third.sql is not number 2");
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test("[H-04] connections that the server ends, idle or busy, are replaced; what was not stored is said to be so", async () => {
+  const { store, sql } = scene;
+  const id = await newSession(store);
+  await wholeTurn(store, id, 1, 0);
+  const endOthers = () => sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+  for (let round = 0; round < 5; round++) {
+    await endOthers();
+    await expect
+      .poll(() =>
+        store.sessions.list(rivera).then(
+          (rows) => rows.length,
+          () => 0,
+        ),
+      )
+      .toBeGreaterThan(0);
+  }
+  // A statement that is cut while it waits for a lock.
+  const blocker = await sql.reserve();
+  await blocker`begin`;
+  await blocker`select from sessions where id = ${id} for update`;
+  const cut = store.sessions.take(id, newNode(), 1_000).catch((error: unknown) => error);
+  await expect
+    .poll(async () => (await blocker`select from pg_locks where not granted`).length, { interval: 5 })
+    .toBeGreaterThan(0);
+  await blocker`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`;
+  expect(await cut).toBeInstanceOf(StoreUnavailable);
+  await blocker`rollback`;
+  blocker.release();
+  await expect.poll(() => store.sessions.take(id, newNode(), 1_000).then(Boolean, () => false)).toBe(true);
+});
+
+test("[ST2] a database that does not answer is StoreUnavailable, retryable, and tells no address", async () => {
+  const sql = connect("postgres://user:secret@127.0.0.1:1/none", { max: 1 });
+  try {
+    const failed = await openStore({ sql, ring: keyRing(newKeys("k1")) }).catch((error: unknown) => error);
+    expect(failed).toEqual(new StoreUnavailable(new DatabaseError("ECONNREFUSED", undefined)));
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+});
+
+test("[ST3] without named statements, as behind a pooler, a turn works the same", async () => {
+  const sql = connect(scene.url, { max: 2, prepare: false });
+  try {
+    const store = await openStore({ sql, ring: keyRing(scene.keys) });
+    const id = await newSession(store);
+    await wholeTurn(store, id, 1, 0);
+    await wholeTurn(store, id, 2, 1);
+    expect((await store.turns.page(id, 5)).map(({ n }) => n)).toEqual([1, 2]);
+    const [row] = await sql`select count(*)::int as named from pg_prepared_statements where from_sql = false`;
+    expect(row).toEqual({ named: 0 });
+  } finally {
+    await sql.end();
+  }
+});
+
+test("[ST4] notices of the server reach the given function as codes only", async () => {
+  const codes: string[] = [];
+  const sql = connect(scene.url, { max: 1, onNotice: (code) => codes.push(code) });
+  await sql`create table if not exists sessions ()`;
+  await sql.end();
+  expect(codes).toEqual(["42P07"]);
+});

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { newSession, rivera, type StoreScene, storeScene, wholeTurn } from "./testing/store-scene.ts";
+
+let scene: StoreScene;
+beforeAll(async () => {
+  scene = await storeScene();
+});
+afterAll(() => scene.close());
+
+test("[ST1] a turn costs four statements: admit, append, settle, sleep", async () => {
+  const id = await newSession(scene.store);
+  await wholeTurn(scene.store, id, 1, 0);
+  scene.statements.length = 0;
+  await wholeTurn(scene.store, id, 2, 1);
+  const changed = scene.statements.map((text) => [...new Set(text.match(/(?<=insert into )\w+/g))].sort());
+  expect(changed).toEqual([["inbox"], ["entries"], ["blocks"], []]);
+});
+
+test("[D-14] one snapshot a session, whose size depends on the state alone; columns and rows grow with content only", async () => {
+  const id = await newSession(scene.store);
+  const sizes: number[] = [];
+  for (let n = 1; n <= 60; n++) {
+    await wholeTurn(scene.store, id, n, n - 1);
+    const [row] = await scene.sql<{ bytes: number }[]>`
+      select octet_length(snapshot) as bytes from sessions where id = ${id}`;
+    sizes.push(row?.bytes ?? 0);
+  }
+  expect(new Set(sizes).size).toBe(1);
+  const [rows] = await scene.sql`
+    select (select count(*)::int from sessions where id = ${id}) as sessions,
+      (select count(*)::int from entries where session_id = ${id}) as entries,
+      (select count(*)::int from blocks where session_id = ${id}) as blocks,
+      (select count(*)::int from inbox where session_id = ${id} and body is not null) as bodies,
+      (select count(*)::int from grants where session_id = ${id}) as grants`;
+  expect(rows).toEqual({ sessions: 1, entries: 60, blocks: 60, bodies: 0, grants: 0 });
+
+  expect(await scene.store.sessions.erase(id, rivera)).toBe(true);
+  const [left] = await scene.sql`
+    select (select count(*)::int from sessions where id = ${id}) as sessions,
+      (select count(*)::int from entries where session_id = ${id}) as entries,
+      (select count(*)::int from blocks where session_id = ${id}) as blocks,
+      (select count(*)::int from inbox where session_id = ${id}) as inbox`;
+  expect(left).toEqual({ sessions: 0, entries: 0, blocks: 0, inbox: 0 });
+});

@@ -1,0 +1,36 @@
+import type { CommandId, SessionId, TurnId } from "../machines/ids.ts";
+import type { Place } from "./cipher/place.ts";
+import type { SessionCipher } from "./cipher/session-cipher.ts";
+import { SessionBroken } from "./store.ts";
+
+/** Where each sealed column's value belongs: it opens nowhere else. */
+export const places = {
+  title: (id: SessionId): Place => ({ table: "sessions", column: "title", row: id }),
+  snapshot: (id: SessionId): Place => ({ table: "sessions", column: "snapshot", row: id }),
+  inbox: (id: CommandId): Place => ({ table: "inbox", column: "body", row: id }),
+  entries: (pos: number): Place => ({ table: "entries", column: "body", row: pos }),
+  blocks: (id: TurnId): Place => ({ table: "blocks", column: "body", row: id }),
+  grants: (id: TurnId): Place => ({ table: "grants", column: "body", row: id }),
+} as const;
+
+/** Opens a stored value; throws `SessionBroken` when it can't be trusted or has another form than `has` asks for. */
+export function opened<T>(
+  id: SessionId,
+  cipher: SessionCipher,
+  place: Place,
+  sealed: Uint8Array,
+  has: (value: unknown) => value is T,
+): T {
+  let value: unknown;
+  try {
+    value = cipher.open(place, sealed);
+  } catch (cause) {
+    throw new SessionBroken(id, cause);
+  }
+  if (has(value)) return value;
+  throw new SessionBroken(id, new TypeError(`${place.table}.${place.column} holds another form than expected`));
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,139 @@
+import type { SessionId } from "../machines/ids.ts";
+import { asked } from "./database-error.ts";
+import { type Database, free, held, leaseEnd } from "./fence.ts";
+import { opened, places } from "./sealed.ts";
+import { OwnershipLost, type SessionRow, type Sessions } from "./store.ts";
+import { firstUnused, type TakenRow, taken, takenColumns, takes } from "./taking.ts";
+import { clear } from "./text.ts";
+
+type Listed = {
+  readonly id: SessionId;
+  readonly status: SessionRow["status"];
+  readonly title: Buffer | null;
+  readonly updated_at: Date;
+  readonly data_key: Buffer;
+  readonly next_seq: string;
+};
+
+export function postgresSessions({ sql, keys, onBad }: Database): Sessions {
+  // A resting session whose owner died without putting it to sleep is asleep all the same.
+  const listed = sql`
+    id, title, updated_at, data_key,
+    ${firstUnused(sql)} as next_seq,
+    case when status = 'resting' and until < now() then 'hibernated' else status end as status`;
+  // Freed while at rest: nobody holds it, so the list calls it hibernated.
+  const freed = sql`
+    node = null, until = null, status = case status when 'resting' then 'hibernated' else status end`;
+
+  const shown = (row: Listed, title: string | null): SessionRow => ({
+    sessionId: row.id,
+    title,
+    status: row.status,
+    updatedAt: row.updated_at,
+    pendingInteraction: row.status === "awaiting",
+    nextSeq: Number(row.next_seq),
+  });
+  // One broken title must not hide the other sessions.
+  const titleOf = (row: Listed): string | null => {
+    if (row.title === null) return null;
+    try {
+      return opened(row.id, keys.peek(row.id, row.data_key), places.title(row.id), row.title, isString);
+    } catch {
+      onBad("title_broken");
+      return null;
+    }
+  };
+  /** After a statement that hit nothing: whether the fence still stands, and whether an earlier try freed the lease. */
+  const standing = async (id: SessionId, epoch: number) => {
+    const [row] = await asked(sql<{ held: boolean; asleep: boolean }[]>`
+      select node is not null as held, node is null and slept_epoch = epoch as asleep
+      from sessions where id = ${id} and epoch = ${epoch}`);
+    return row;
+  };
+
+  return {
+    async create(id, owner, agent) {
+      await asked(sql`
+        insert into sessions (id, owner, agent, data_key) values (${id}, ${owner}, ${clear(agent)}, ${keys.make(id)})`);
+    },
+
+    async list(owner) {
+      const rows = await asked(sql<Listed[]>`
+        select ${listed} from sessions where owner = ${owner} order by updated_at desc, id`);
+      return rows.map((row) => shown(row, titleOf(row)));
+    },
+
+    async find(id, owner) {
+      const [row] = await asked(sql<Listed[]>`select ${listed} from sessions where id = ${id} and owner = ${owner}`);
+      if (!row) return undefined;
+      keys.open(id, row.data_key);
+      return shown(row, titleOf(row));
+    },
+
+    async take(id, node, leaseMs) {
+      const [row] = await asked(sql<TakenRow[]>`
+        update sessions set ${takes(sql, node, leaseMs)},
+          status = case status when 'hibernated' then 'resting' else status end
+        where id = ${id} and ${free(sql)}
+        returning ${takenColumns(sql)}`);
+      return row && taken(keys, id, node, row);
+    },
+
+    async renew(fences, leaseMs) {
+      if (fences.length === 0) return [];
+      const rows = await asked(sql<{ id: SessionId }[]>`
+        update sessions set until = ${leaseEnd(sql, leaseMs)}
+        from jsonb_to_recordset(${sql.json(fences)}) as f ("sessionId" uuid, node uuid, epoch bigint)
+        where sessions.id = f."sessionId" and sessions.node = f.node and sessions.epoch = f.epoch
+        returning sessions.id`);
+      return rows.map(({ id }) => id);
+    },
+
+    async sleep(fence, frozen, nextSeq, status) {
+      const id = fence.sessionId;
+      const cipher = await keys.find(id);
+      if (!cipher) throw new OwnershipLost(id);
+      const slept = await asked(sql`
+        update sessions set
+          node = null, until = null, slept_epoch = epoch, next_seq = ${nextSeq},
+          status = ${status === "resting" ? "hibernated" : status},
+          machine = ${frozen.machine}, version = ${frozen.version},
+          snapshot = ${cipher.seal(places.snapshot(id), frozen.state)}
+        where ${held(sql, fence)} and unsettled = 0`);
+      if (slept.count > 0) return "asleep";
+      const stands = await standing(id, fence.epoch);
+      if (stands?.asleep) return "asleep";
+      if (stands?.held) return "busy";
+      throw new OwnershipLost(id);
+    },
+
+    async release(fence) {
+      const released = await asked(sql`update sessions set ${freed} where ${held(sql, fence)}`);
+      if (released.count > 0) return;
+      const stands = await standing(fence.sessionId, fence.epoch);
+      if (!stands || stands.held) throw new OwnershipLost(fence.sessionId);
+    },
+
+    async orphans(limit) {
+      const rows = await asked(sql<{ id: SessionId }[]>`
+        select id from sessions where unsettled > 0 and ${free(sql)} order by updated_at limit ${limit}`);
+      return rows.map(({ id }) => id);
+    },
+
+    async raiseAll(node) {
+      const raised = await asked(sql`
+        update sessions set epoch = epoch + 1, ${freed} where node is not null and node <> ${node}`);
+      return raised.count;
+    },
+
+    async erase(id, owner) {
+      const erased = await asked(sql`delete from sessions where id = ${id} and owner = ${owner}`);
+      if (erased.count > 0) keys.forget(id);
+      return erased.count > 0;
+    },
+  };
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === "string";
+}

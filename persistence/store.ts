@@ -1,0 +1,265 @@
+import type { PlacedEntry } from "../machines/conversation/entries.ts";
+import { Failure } from "../machines/failure.ts";
+import type { CallId, CommandId, NodeId, SessionId, TurnId, UserId } from "../machines/ids.ts";
+import type { Credential, Principal } from "../machines/principal.ts";
+import type { Turn, TurnOutcome } from "../machines/protocol/turns.ts";
+
+/** The right to write one session: only the epoch decides, and the statement itself checks it under the row's lock. */
+export type Fence = { readonly sessionId: SessionId; readonly node: NodeId; readonly epoch: number };
+
+/** A persisted snapshot of the session chart, with what is needed to know whether this code can restore it. */
+export type Frozen = { readonly machine: string; readonly version: number; readonly state: unknown };
+
+/** How many signal numbers a take or an admission reserves beyond the next one. */
+export const SEQ_RESERVE = 4096;
+
+/** Where a session stands when a node takes it. */
+export type Taken = {
+  readonly fence: Fence;
+  readonly owner: UserId;
+  readonly agent: string;
+  /** Undefined: none was ever stored. `broken`: it is there and can't be opened. Older than the entries unless `clean`. */
+  readonly frozen: Frozen | { readonly broken: string } | undefined;
+  /** The first signal number that was never used; taking reserved `SEQ_RESERVE` more. */
+  readonly nextSeq: number;
+  /** The session went to sleep in order: nothing was streamed that is not stored. */
+  readonly clean: boolean;
+  readonly anchor: number;
+  /** Turns opened so far. */
+  readonly turns: number;
+  readonly titled: boolean;
+};
+
+export type InboxState = "waiting" | "running" | "settled" | "withdrawn" | "cancelled";
+
+/** A command that waits or runs, as it was admitted. `body` is the command as parsed (sealed at rest). */
+export type InboxRow = {
+  readonly commandId: CommandId;
+  readonly ordinal: number;
+  readonly kind: "message" | "resolve";
+  readonly turnId: TurnId;
+  readonly state: InboxState;
+  /** How often another owner has taken this turn over. */
+  readonly takeovers: number;
+  readonly body: unknown;
+};
+
+/** The principal's short-lived sealed credential for one turn. */
+export type Grant = { readonly principal: Principal; readonly credential: Credential };
+
+export type AdmitInput = {
+  readonly sessionId: SessionId;
+  readonly owner: UserId;
+  readonly node: NodeId;
+  /** The epoch this node holds; undefined: it holds none and takes the lease if it is free. */
+  readonly epoch: number | undefined;
+  readonly leaseMs: number;
+  readonly commandId: CommandId;
+  readonly kind: "message" | "resolve";
+  /** Digest of the content: same id with another digest is a conflict. */
+  readonly digest: Buffer;
+  readonly turnId: TurnId;
+  readonly body: unknown;
+  /** Undefined with `GRANTS=off`. */
+  readonly grant: (Grant & { readonly expiresAt: number }) | undefined;
+  /** Most waiting turns a session may hold besides the one that runs. */
+  readonly queueBound: number;
+  /** The owner's next signal number, 0 when it does not own the session; reserves `+ 4096`. */
+  readonly nextSeq: number;
+};
+
+export type Admission =
+  | {
+      readonly kind: "admitted";
+      readonly ordinal: number;
+      readonly taken: Taken | undefined;
+      readonly reservedSeq: number;
+    }
+  | { readonly kind: "duplicate"; readonly turnId: TurnId; readonly state: InboxState; readonly answer: unknown }
+  | { readonly kind: "conflict" }
+  | { readonly kind: "queue_full" }
+  | { readonly kind: "not_found" }
+  /** Another node's lease lives, or ours was raised by another. */
+  | { readonly kind: "elsewhere" };
+
+export type CancelInput = {
+  readonly fence: Fence;
+  readonly commandId: CommandId;
+  readonly digest: Buffer;
+  /** A turn by id, or the one that runs now. */
+  readonly target: TurnId | "running";
+};
+export type Cancellation =
+  | { readonly kind: "cancelled"; readonly running: TurnId | undefined; readonly withdrawn: TurnId | undefined }
+  | { readonly kind: "duplicate"; readonly cancelled: readonly TurnId[] }
+  | { readonly kind: "conflict" };
+
+/** Intent of a call, durable before it leaves (DESIGN §4.5). */
+export type Intent = {
+  readonly turnId: TurnId;
+  readonly callId: CallId;
+  readonly name: string;
+  readonly readOnly: boolean;
+  readonly repeatable: boolean;
+  readonly key: string;
+};
+export type StoredIntent = Intent & { readonly state: "intended" | "finished" };
+
+/** What one append makes durable together. Entries of one batch share a row; `pos` is the first one's. */
+export type Batch = {
+  readonly turnId: TurnId;
+  readonly entries: readonly PlacedEntry[];
+  readonly intents: readonly Intent[];
+  readonly finished: readonly CallId[];
+  /** The batch opens the turn: its inbox row becomes `running`, the session counts it, a missing title is set. */
+  readonly opens?: { readonly n: number; readonly title: string };
+  /** New bound of reserved signal numbers, when the owner nears the old one. */
+  readonly reserveSeq?: number;
+};
+
+export type Settlement = Batch & {
+  readonly outcome: TurnOutcome;
+  /** The whole turn as clients see it. */
+  readonly turn: Turn;
+  readonly status: "resting" | "awaiting";
+  readonly nextSeq: number;
+};
+
+/** One telemetry row of a model call; never shares the turn's statement. */
+export type ModelCallRow = {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly step: number;
+  readonly attempt: number;
+  readonly profile: string;
+  readonly issuer: string;
+  readonly outcome: string;
+  readonly usage: {
+    readonly input: number;
+    readonly output: number;
+    readonly thinking: number;
+    readonly cached: number;
+  };
+  readonly ms: number;
+  readonly projector: number;
+};
+
+export type SessionRow = {
+  readonly sessionId: SessionId;
+  readonly title: string | null;
+  readonly status: "resting" | "turning" | "awaiting" | "hibernated";
+  readonly updatedAt: Date;
+  readonly pendingInteraction: boolean;
+  /** The first signal number that was never used; exact while nobody owns the session. */
+  readonly nextSeq: number;
+};
+
+export interface Sessions {
+  create(id: SessionId, owner: UserId, agent: string): Promise<void>;
+  /** Newest first, without thawing any. */
+  list(owner: UserId): Promise<readonly SessionRow[]>;
+  /** Undefined for an unknown id and for another owner's: both answer alike. Also warms the session's cipher. */
+  find(id: SessionId, owner: UserId): Promise<SessionRow | undefined>;
+  /** Takes the session if nobody's lease lives (raises the epoch); undefined when somebody else owns it. */
+  take(id: SessionId, node: NodeId, leaseMs: number): Promise<Taken | undefined>;
+  /** Extends the leases of these fences in one statement; gives back the sessions that are still ours. */
+  renew(fences: readonly Fence[], leaseMs: number): Promise<readonly SessionId[]>;
+  /** Stores the snapshot and frees the lease only if no row waits; throws `OwnershipLost` when the epoch was raised. */
+  sleep(fence: Fence, frozen: Frozen, nextSeq: number, status: "resting" | "awaiting"): Promise<"asleep" | "busy">;
+  /** Frees the lease without a snapshot: the turn that runs is parked for the next owner. */
+  release(fence: Fence): Promise<void>;
+  /** Sessions with waiting or running rows and no live lease. */
+  orphans(limit: number): Promise<readonly SessionId[]>;
+  /** Raises the epochs of everything that nodes other than `node` hold, and frees it. Returns how many. */
+  raiseAll(node: NodeId): Promise<number>;
+  /** Removes rows and key; false for an unknown or foreign id. */
+  erase(id: SessionId, owner: UserId): Promise<boolean>;
+}
+
+export interface Inbox {
+  /** One statement: fence or lease, queue bound, row, grant, signal numbers. */
+  admit(input: AdmitInput): Promise<Admission>;
+  /** Durable before its receipt. A running turn's row → `cancelled`, a waiting one → `withdrawn`. */
+  cancel(input: CancelInput): Promise<Cancellation>;
+  /** Rows that wait or run (`cancelled` but unsettled included), by ordinal. */
+  open(id: SessionId): Promise<readonly InboxRow[]>;
+  /** Counts one more take-over of this turn; gives the new count. */
+  countTakeover(fence: Fence, turnId: TurnId): Promise<number>;
+}
+
+export interface Histories {
+  /** Entries from `anchor` on, in order. */
+  load(id: SessionId, anchor: number): Promise<readonly PlacedEntry[]>;
+  /** One fenced statement; throws `OwnershipLost` and writes nothing when the epoch was raised. */
+  append(fence: Fence, batch: Batch): Promise<void>;
+  /** One fenced statement: entries, blocks, inbox row, grant, counters. Throws `OwnershipLost` likewise. */
+  settle(fence: Fence, settlement: Settlement): Promise<void>;
+  intents(id: SessionId, turnId: TurnId): Promise<readonly StoredIntent[]>;
+}
+
+export interface Turns {
+  /** The newest `limit` settled turns with `n < before`, oldest first. */
+  page(id: SessionId, limit: number, before?: number): Promise<readonly Turn[]>;
+}
+
+export interface Grants {
+  find(id: SessionId, turnId: TurnId): Promise<Grant | undefined>;
+  /** A reconnect of the same user refreshes the grants of that session's unsettled turns. */
+  refresh(id: SessionId, owner: UserId, grant: Grant & { readonly expiresAt: number }): Promise<void>;
+  /** Deletes expired grants; returns how many. */
+  sweep(): Promise<number>;
+  /** The login ended: nothing of that user on this session may act with it any more. */
+  revoke(id: SessionId): Promise<void>;
+}
+
+export interface Nodes {
+  /** Says that this node lives. */
+  beat(node: NodeId): Promise<void>;
+  /** Other nodes heard within the last `withinMs`. */
+  others(node: NodeId, withinMs: number): Promise<readonly NodeId[]>;
+  /** Removes this node and every row that has been silent for a day. */
+  leave(node: NodeId): Promise<void>;
+}
+
+export interface Calls {
+  /** Adds rows; one that the table refuses is skipped and reported to `onBad`, the others are stored. */
+  record(rows: readonly ModelCallRow[]): Promise<void>;
+}
+
+/** Everything that remembers. Made by `openStore` (persistence/postgres.ts). */
+export type Store = {
+  readonly sessions: Sessions;
+  readonly inbox: Inbox;
+  readonly histories: Histories;
+  readonly turns: Turns;
+  readonly grants: Grants;
+  readonly nodes: Nodes;
+  readonly calls: Calls;
+};
+
+/** Another node raised the epoch: drop the actor, write nothing. */
+export class OwnershipLost extends Failure {
+  readonly code = "ownership_lost";
+  readonly retryable = false;
+  constructor(id: SessionId) {
+    super(`session ${id} is owned by another node now`);
+  }
+}
+
+/** The database did not answer or refused for a passing reason; nothing is known to be stored. */
+export class StoreUnavailable extends Failure {
+  readonly code = "unavailable";
+  readonly retryable = true;
+  constructor(cause: unknown) {
+    super("the database can't be reached; it is tried again", { cause });
+  }
+}
+
+/** What is stored of this session can't be opened: a tag failed, a key is missing, bytes are cut. */
+export class SessionBroken extends Failure {
+  readonly code = "session_unavailable";
+  readonly retryable = false;
+  constructor(id: SessionId, cause: unknown) {
+    super(`session ${id}: stored data can't be opened`, { cause });
+  }
+}
