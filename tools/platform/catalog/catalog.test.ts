@@ -117,6 +117,8 @@ describe("searches", () => {
   });
 
   test("[PF-32] evidence is about what was asked", () => {
+    const cited = shop.evidence("ev-070 ev-001, ev-9999", 8).evidence.map(({ id }) => id);
+    expect(cited).toEqual(["ev-001", "ev-070"]);
     const [first] = shop.evidence("magnesium insomnia older adults", 3).evidence;
     expect(first?.title).toContain("magnesium supplementation for insomnia in older adults");
     expect(shop.evidence("migraine prevention", 5)).toEqual({ evidence: [], total: 0 });

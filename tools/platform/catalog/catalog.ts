@@ -107,7 +107,11 @@ export function catalog(data: Dataset, names: Vocabulary): Catalog {
     },
 
     evidence(query, limit) {
-      const found = about(data.evidence, evidence, query, ({ supplements }) => supplements);
+      // Ids are looked up as they are: whoever cites a study has nothing but its id.
+      const words = query.split(/[\s,]+/);
+      const named = data.evidence.filter(({ id }) => words.includes(id));
+      const ranked = about(data.evidence, evidence, query, ({ supplements }) => supplements);
+      const found = [...new Set([...named, ...ranked])];
       return { evidence: found.slice(0, limit), total: found.length };
     },
 
