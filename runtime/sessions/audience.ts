@@ -1,0 +1,136 @@
+import type { SessionId, TurnId } from "../../machines/ids.ts";
+import type {
+  NumberedKind,
+  NumberedSignal,
+  PlainKind,
+  PlainSignal,
+  SignalData,
+} from "../../machines/protocol/signals.ts";
+import type { SessionStatus } from "../../machines/protocol/turns.ts";
+import type { Sink } from "./conversations.ts";
+
+/** How many of the newest signals a session keeps for clients that come back. */
+const RING_SIGNALS = 2_000;
+const RING_CHARACTERS = 1_000_000;
+
+type Kept = { readonly signal: NumberedSignal; readonly size: number };
+
+/** What a client that comes back is sent: exactly what it misses, or the word that it needs a resync. */
+export type Missing =
+  | { readonly kind: "range"; readonly signals: readonly NumberedSignal[] }
+  | { readonly kind: "resync" };
+
+/**
+ * The clients of one session on this node, and the numbers of what they are sent. It outlives the session's actor:
+ * sockets stay while it sleeps. A number is used once; `bound` is the first that is not reserved in the database.
+ */
+export class Audience {
+  readonly sessionId: SessionId;
+  readonly #now: () => number;
+  readonly #sinks = new Set<Sink>();
+  #ring: Kept[] = [];
+  #ringSize = 0;
+  #next = 1;
+  #bound = 1;
+  /** False until someone told which number is next: nothing may be numbered before. */
+  #numbered = false;
+  status: SessionStatus = "hibernated";
+  /** Grows with every settled turn: a page read before is out of date. */
+  settled = 0;
+
+  constructor(sessionId: SessionId, now: () => number) {
+    this.sessionId = sessionId;
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#sinks.size;
+  }
+  get nextSeq(): number {
+    return this.#next;
+  }
+  get isNumbered(): boolean {
+    return this.#numbered;
+  }
+  /** Numbers left before the reservation ends. */
+  get left(): number {
+    return this.#bound - this.#next;
+  }
+
+  /** A new owner's numbers. When they don't follow ours (an unclean take-over), what clients hold is void. */
+  continueFrom(next: number, bound: number): void {
+    if (next !== this.#next) {
+      this.#ring = [];
+      this.#ringSize = 0;
+    }
+    this.#next = next;
+    this.#bound = bound;
+    this.#numbered = true;
+  }
+
+  reserved(bound: number): void {
+    this.#bound = Math.max(this.#bound, bound);
+  }
+
+  join(sink: Sink): void {
+    this.#sinks.add(sink);
+  }
+
+  leave(sink: Sink): void {
+    this.#sinks.delete(sink);
+  }
+
+  /** Sends one signal that changes what is shown, under the next number. */
+  show<K extends NumberedKind>(kind: K, data: SignalData<K>, turnId?: TurnId): void {
+    if (this.left <= 0) throw new RangeError(`session ${this.sessionId}: signal numbers are used up`);
+    const signal = {
+      v: 1,
+      kind,
+      session_id: this.sessionId,
+      seq: this.#next,
+      ...(turnId && { turn_id: turnId }),
+      at: this.#at(),
+      data,
+    } as NumberedSignal;
+    this.#next += 1;
+    this.#keep(signal);
+    for (const sink of this.#sinks) sink.send(signal);
+  }
+
+  /** A signal without a number, made for one client or for all. */
+  plain<K extends PlainKind>(kind: K, data: SignalData<K>): PlainSignal {
+    return { v: 1, kind, session_id: this.sessionId, at: this.#at(), data } as PlainSignal;
+  }
+
+  tell<K extends PlainKind>(kind: K, data: SignalData<K>): void {
+    const signal = this.plain(kind, data);
+    for (const sink of this.#sinks) sink.send(signal);
+  }
+
+  /** Ends every connection of this session on this node. */
+  dismiss(code: number, reason: string): void {
+    for (const sink of this.#sinks) sink.close(code, reason);
+    this.#sinks.clear();
+  }
+
+  /** What a client that applied everything up to `after` has not seen. */
+  missing(after: number): Missing {
+    if (after === this.#next - 1) return { kind: "range", signals: [] };
+    const first = this.#ring[0]?.signal.seq;
+    if (first === undefined || after >= this.#next || after < first - 1) return { kind: "resync" };
+    return { kind: "range", signals: this.#ring.filter((kept) => kept.signal.seq > after).map((kept) => kept.signal) };
+  }
+
+  #keep(signal: NumberedSignal): void {
+    const size = JSON.stringify(signal).length;
+    this.#ring.push({ signal, size });
+    this.#ringSize += size;
+    while (this.#ring.length > RING_SIGNALS || this.#ringSize > RING_CHARACTERS) {
+      this.#ringSize -= this.#ring.shift()?.size ?? 0;
+    }
+  }
+
+  #at(): string {
+    return new Date(this.#now()).toISOString();
+  }
+}

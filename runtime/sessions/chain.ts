@@ -1,0 +1,101 @@
+import type { Chance, Clock } from "../../machines/effects.ts";
+import type { Batch, Fence, Histories, Settlement } from "../../persistence/store.ts";
+import { StoreUnavailable } from "../../persistence/store.ts";
+
+/** How long a passing fault of the database is waited out before a write is given up, and between two tries. */
+const PATIENCE_MS = 20_000;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
+
+/**
+ * The ordered writes of one owned session: one statement in flight, what comes meanwhile goes into the next.
+ * The first write that fails for good ends the chain: everything after it rejects with the same error.
+ */
+export class Chain {
+  readonly #fence: Fence;
+  readonly #histories: Histories;
+  readonly #clock: Clock;
+  readonly #chance: Chance;
+  #pending: Batch | undefined;
+  #running: Promise<void> | undefined;
+  #broken: { readonly error: unknown } | undefined;
+  readonly #onReserved: (bound: number) => void;
+
+  /** `onReserved` hears of signal numbers once they are durably this owner's. */
+  constructor(fence: Fence, histories: Histories, clock: Clock, chance: Chance, onReserved: (bound: number) => void) {
+    this.#onReserved = onReserved;
+    this.#fence = fence;
+    this.#histories = histories;
+    this.#clock = clock;
+    this.#chance = chance;
+  }
+
+  /** Queues a batch; its failure shows at the next `flush` or `settle`. */
+  append(batch: Batch): void {
+    this.#pending = this.#pending ? merge(this.#pending, batch) : batch;
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves when everything appended before is durable. */
+  async flush(): Promise<void> {
+    while (this.#running) await this.#running;
+    if (this.#broken) throw this.#broken.error;
+  }
+
+  /** The settle statement takes along what still waits. */
+  async settle(settlement: Settlement): Promise<void> {
+    let held: Batch | undefined;
+    while (this.#running) {
+      if (this.#pending) held = held ? merge(held, this.#pending) : this.#pending;
+      this.#pending = undefined;
+      await this.#running;
+    }
+    if (this.#broken) throw this.#broken.error;
+    const whole = held ? { ...settlement, ...merge(held, settlement) } : settlement;
+    await this.#retry(() => this.#histories.settle(this.#fence, whole));
+    if (whole.reserveSeq !== undefined) this.#onReserved(whole.reserveSeq);
+  }
+
+  /** Runs one fenced write with the same patience. */
+  async #retry<T>(write: () => Promise<T>): Promise<T> {
+    const until = this.#clock.monotonic() + PATIENCE_MS;
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(LONGEST_PAUSE_MS, pause * 2)) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable) || this.#clock.monotonic() >= until) throw error;
+        await this.#clock.sleep(pause * (0.5 + this.#chance.fraction() / 2));
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    // Begins in a later tick, so that batches of one tick share a statement.
+    await Promise.resolve();
+    while (this.#pending && !this.#broken) {
+      const batch = this.#pending;
+      this.#pending = undefined;
+      try {
+        await this.#retry(() => this.#histories.append(this.#fence, batch));
+        if (batch.reserveSeq !== undefined) this.#onReserved(batch.reserveSeq);
+      } catch (error) {
+        this.#broken = { error };
+      }
+    }
+    this.#running = undefined;
+  }
+}
+
+/** Two batches of one turn as one. */
+function merge(first: Batch, second: Batch): Batch {
+  const opens = first.opens ?? second.opens;
+  const reserveSeq = Math.max(first.reserveSeq ?? 0, second.reserveSeq ?? 0);
+  return {
+    turnId: second.turnId,
+    entries: [...first.entries, ...second.entries],
+    intents: [...first.intents, ...second.intents],
+    finished: [...first.finished, ...second.finished],
+    ...(opens && { opens }),
+    ...(reserveSeq > 0 && { reserveSeq }),
+  };
+}

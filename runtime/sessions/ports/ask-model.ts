@@ -1,0 +1,149 @@
+import { type AssistantEntry, callsOf, type Entry } from "../../../machines/conversation/entries.ts";
+import { textTokens } from "../../../machines/conversation/tokens.ts";
+import { failureCode } from "../../../machines/failure.ts";
+import type { ModelEvent, ModelRequest } from "../../../machines/model.ts";
+import type { TurnPorts } from "../../../machines/turn/turn.machine.ts";
+import type { Intent } from "../../../persistence/store.ts";
+import type { Resident, Run } from "../resident.ts";
+import type { World } from "../world.ts";
+
+type Ended = Extract<ModelEvent, { type: "end" }>;
+
+/** One model call: text streams past the chart to the clients; what it came to is appended. */
+export function askModel(resident: Resident, world: World): TurnPorts["askModel"] {
+  return async ({ turnId, step, final }, signal) => {
+    await resident.lease.hold(signal);
+    const run = resident.running(turnId);
+    const request: ModelRequest = {
+      system: run.capabilities.system,
+      tools: final ? [] : run.capabilities.toolbox.tools,
+      entries: resident.entries,
+      maxOutputTokens: world.settings.maxOutputTokens,
+      thinking: true,
+    };
+    showBudget(resident, world, run);
+    const asked = world.clock.monotonic();
+    const note = noteCall(resident, world, run, step, asked);
+    let end: Ended;
+    try {
+      end = await stream(resident, world, run, request, signal);
+    } catch (error) {
+      note(signal.aborted ? "cancelled" : "failed", undefined, error);
+      throw error;
+    }
+    const ms = world.clock.monotonic() - asked;
+    note("ok", end, undefined);
+    const entry: AssistantEntry = {
+      kind: "assistant",
+      turnId,
+      step,
+      issuer: end.issuer,
+      profile: end.profile,
+      // A final answer has no tools: a call in it could not run, and history would owe it a result for ever.
+      parts: final ? end.parts.filter((part) => part.kind !== "tool_call") : end.parts,
+      ...(end.truncated && { truncated: true }),
+    };
+    run.live.keepStep();
+    run.profile = end.profile;
+    addUsage(run, end);
+    const calls = callsOf(entry);
+    for (const call of calls) run.made.add(call.callId);
+    resident.append(turnId, [entry], { intents: intentsOf(resident, run, entry) });
+    return {
+      calls: calls.map(({ callId, name }) => ({ callId, name })),
+      ms,
+      tokens: end.usage.output + end.usage.thinking,
+      truncated: end.truncated,
+    };
+  };
+}
+
+async function stream(
+  resident: Resident,
+  world: World,
+  run: Run,
+  request: ModelRequest,
+  signal: AbortSignal,
+): Promise<Ended> {
+  for await (const event of world.model.stream(request, signal)) {
+    // The step is dead as soon as its state is left: nothing of it may be shown or stored any more.
+    signal.throwIfAborted();
+    switch (event.type) {
+      case "text":
+        run.live.write("text", event.delta);
+        break;
+      case "thinking":
+        run.live.write("thinking", event.delta);
+        break;
+      case "reset":
+        run.live.reset(event.reason);
+        break;
+      case "end":
+        return event;
+    }
+    resident.topUpNumbers(run.turnId);
+  }
+  throw new TypeError(`model ${world.model.name} ended its stream without an end`);
+}
+
+function intentsOf(resident: Resident, run: Run, entry: AssistantEntry): Intent[] {
+  return callsOf(entry).map((call) => {
+    // A tool that does not exist never leaves; it is kept as read-only so that nothing is owed for it.
+    const traits = run.capabilities.toolbox.find(call.name)?.traits ?? { readOnly: true, repeatable: true };
+    return {
+      turnId: entry.turnId,
+      callId: call.callId,
+      name: call.name,
+      ...traits,
+      key: `${resident.id}.${entry.turnId}.${call.callId}`,
+    };
+  });
+}
+
+function addUsage(run: Run, { usage }: Ended): void {
+  run.usage = {
+    input: run.usage.input + usage.input,
+    output: run.usage.output + usage.output,
+    thinking: run.usage.thinking + usage.thinking,
+    cached: run.usage.cached + usage.cached,
+  };
+}
+
+/** Tells log, metrics and the audit rows of one model call. A row that can't be stored never fails the turn. */
+function noteCall(resident: Resident, world: World, run: Run, step: number, asked: number) {
+  return (outcome: "ok" | "failed" | "cancelled", end: Ended | undefined, error: unknown): void => {
+    const ms = world.clock.monotonic() - asked;
+    run.portsMs += ms;
+    const profile = end?.profile ?? world.model.name;
+    const usage = end?.usage ?? { input: 0, output: 0, thinking: 0, cached: 0 };
+    world.observe({
+      type: "model.called",
+      sessionId: resident.id,
+      turnId: run.turnId,
+      profile,
+      step,
+      outcome,
+      ms,
+      ...(end && { usage }),
+      ...(error !== undefined && { code: failureCode(error) }),
+    });
+    const row = { sessionId: resident.id, turnId: run.turnId, step, attempt: 1, profile, usage, ms };
+    const issuer = end?.issuer ?? world.model.issuer;
+    const detail = error === undefined ? outcome : failureCode(error);
+    void world.store.calls.record([{ ...row, issuer, outcome: detail, projector: world.model.projector }]);
+  };
+}
+
+/** What is sent now, by part, against the window. */
+function showBudget(resident: Resident, world: World, run: Run): void {
+  const { system, skills, tools } = run.capabilities.fixed;
+  const isSummary = (entry: Entry) => entry.kind === "summary";
+  const summary = resident.entries
+    .filter(isSummary)
+    .reduce((sum, e) => sum + (e.kind === "summary" ? textTokens(e.text) : 0), 0);
+  const tail = resident.tokens - summary;
+  const parts = { system, skills, tools, summary, tail };
+  const used = system + skills + tools + summary + tail;
+  const { window } = world.model;
+  resident.audience.show("context_budget", { used, window, threshold: Math.floor(window * 0.8), parts }, run.turnId);
+}

@@ -1,0 +1,28 @@
+import { freeze } from "../../../machines/session/session.frozen.ts";
+import type { SessionPorts } from "../../../machines/session/session.machine.ts";
+import type { Resident } from "../resident.ts";
+import type { World } from "../world.ts";
+
+/** Stores the snapshot and frees the lease in one statement, unless a row waits. */
+export function fallAsleep(resident: Resident, world: World): SessionPorts["fallAsleep"] {
+  return async ({ awaiting }) => {
+    if (resident.rows.size > 0) return "busy";
+    const began = world.clock.monotonic();
+    await resident.flush();
+    const actor = resident.actor;
+    if (actor === undefined) throw new TypeError("a session without an actor can't fall asleep");
+    const frozen = freeze(actor.getPersistedSnapshot());
+    const { audience } = resident;
+    // The last signal's number is used with the word that it sleeps, so it is counted in before it is known.
+    const nextSeq = awaiting ? audience.nextSeq : audience.nextSeq + 1;
+    const status = awaiting ? "awaiting" : "resting";
+    const end = await world.store.sessions.sleep(resident.fence, frozen, nextSeq, status);
+    if (end === "busy") return "busy";
+    if (!awaiting) {
+      audience.status = "hibernated";
+      audience.show("state_changed", { status: "hibernated", pending_interaction: null });
+    }
+    world.observe({ type: "session.hibernated", sessionId: resident.id, ms: world.clock.monotonic() - began });
+    return "asleep";
+  };
+}

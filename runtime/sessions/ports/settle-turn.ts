@@ -1,0 +1,149 @@
+import { type Entry, openCalls, type ToolOutcome } from "../../../machines/conversation/entries.ts";
+import { never } from "../../../machines/failure.ts";
+import { type TurnFailureCode, turnFailureCode } from "../../../machines/protocol/signals.ts";
+import type { TurnPorts } from "../../../machines/turn/turn.machine.ts";
+import type { Ending } from "../../../machines/turn/turn.rules.ts";
+import type { Resident, Run } from "../resident.ts";
+import type { World } from "../world.ts";
+
+/** What people read when a turn failed. The code is for programs; none of these holds a word of the conversation. */
+const MESSAGES: Partial<Record<TurnFailureCode, string>> = {
+  unavailable: "The service could not store this turn for a while. Please send the message again.",
+  auth_required: "Your login ended. Log in again and resend the message.",
+  blocked: "The model's safety filter refused this request. Try wording it differently.",
+  empty_response: "The model returned nothing. Please try again.",
+  malformed_tool_call: "The model could not complete this request. Please try again or word it differently.",
+  model_unavailable: "The model can't be reached right now. Please try again in a moment.",
+  recovery_exhausted: "This turn was interrupted several times and was given up. Please send the message again.",
+  session_unavailable: "This conversation can't be read right now.",
+};
+const INTERRUPTED = "The turn was interrupted by a fault. Please try again.";
+
+/** Answers what is open, stores the turn in one statement, then tells the clients. Exactly once per turn. */
+export function settleTurn(resident: Resident, world: World): TurnPorts["settleTurn"] {
+  return async ({ turnId, ending: given, steps, ms }) => {
+    const run = resident.running(turnId);
+    // A cancel that was durable before this began wins, though the chart had not heard of it.
+    const isCancelled = (await resident.cancelling) === turnId;
+    const ending: Ending = isCancelled ? { outcome: "cancelled" } : given;
+    run.live.finishOpen();
+    const last = closingEntries(resident, world, run, ending);
+    for (const entry of last) showCancelled(resident, entry);
+    const reason =
+      ending.outcome === "completed" ? ending.reason : ending.outcome === "failed" ? codeOf(ending) : undefined;
+    const turn = { ...run.live.snapshot(), outcome: ending.outcome, ...(reason !== undefined && { reason }) };
+    await resident.settle(turnId, last, turn);
+    resident.run = undefined;
+    resident.rows.delete(turnId);
+    resident.callers.delete(turnId);
+    resident.audience.settled += 1;
+    resident.audience.status = ending.outcome === "awaiting" ? "awaiting" : "resting";
+    const wall = world.clock.monotonic() - run.startedAt;
+    announce(resident, run, ending, { steps, ms: Math.max(ms, wall) });
+    record(resident, world, run, ending, { steps, ms: wall });
+  };
+}
+
+/** History stays valid whatever ended the turn: each call has its result, and what was said is kept. */
+function closingEntries(resident: Resident, world: World, run: Run, ending: Ending): readonly Entry[] {
+  const { turnId } = run;
+  const outcome: ToolOutcome = ending.outcome === "cancelled" ? "cancelled" : "error";
+  const text = ending.outcome === "cancelled" ? "cancelled by user" : "not run: the turn ended before";
+  const results = openCalls(resident.entriesOf(turnId)).map(
+    ({ callId, name }): Entry => ({ kind: "tool_result", turnId, callId, name, outcome, text }),
+  );
+  const said = run.live.unkeptText();
+  if (said.trim().length === 0) return results;
+  const step = resident.entriesOf(turnId).filter((entry) => entry.kind === "assistant").length + 1;
+  return [
+    ...results,
+    {
+      kind: "assistant",
+      turnId,
+      step,
+      issuer: world.model.issuer,
+      profile: run.profile ?? "none",
+      parts: [{ kind: "text", text: said }],
+      truncated: true,
+    },
+  ];
+}
+
+function showCancelled(resident: Resident, entry: Entry): void {
+  if (entry.kind !== "tool_result") return;
+  const { callId: call_id, name, outcome } = entry;
+  resident.audience.show("tool_call_finished", { call_id, name, outcome, ms: 0 }, entry.turnId);
+}
+
+/** Codes of the model routes, as clients know them. A refused request is our own bug and not in the list. */
+const OUTAGES: ReadonlySet<string> = new Set([
+  "overloaded",
+  "throttled",
+  "unreachable",
+  "stalled",
+  "stream_error",
+  "truncated_stream",
+  "not_found",
+  "unauthorized",
+]);
+
+function codeOf({ code }: Extract<Ending, { outcome: "failed" }>): TurnFailureCode {
+  if (OUTAGES.has(code)) return "model_unavailable";
+  if (code === "output_budget_exhausted" || code.startsWith("unknown_finish_reason")) return "empty_response";
+  const known = turnFailureCode.safeParse(code);
+  return known.success ? known.data : "interrupted";
+}
+
+function announce(resident: Resident, run: Run, ending: Ending, { steps, ms }: { steps: number; ms: number }): void {
+  const { audience } = resident;
+  const turn_id = run.turnId;
+  switch (ending.outcome) {
+    case "completed":
+    case "awaiting": {
+      const reason = ending.outcome === "completed" && ending.reason !== undefined ? { reason: ending.reason } : {};
+      const done = { turn_id, outcome: ending.outcome, ...reason, usage: run.usage, ms, steps };
+      audience.show("turn_completed", done, turn_id);
+      break;
+    }
+    case "cancelled":
+      audience.show("turn_cancelled", { turn_id }, turn_id);
+      break;
+    case "failed": {
+      const code = codeOf(ending);
+      const message = MESSAGES[code] ?? INTERRUPTED;
+      audience.show("turn_failed", { turn_id, code, message, retryable: ending.retryable }, turn_id);
+      break;
+    }
+    default:
+      never(ending);
+  }
+  audience.show("state_changed", { status: resident.audience.status, pending_interaction: null });
+}
+
+function record(
+  resident: Resident,
+  world: World,
+  run: Run,
+  ending: Ending,
+  { steps, ms }: { steps: number; ms: number },
+) {
+  const turn = { sessionId: resident.id, turnId: run.turnId };
+  if (ending.outcome !== "failed") {
+    const reason = ending.outcome === "completed" && ending.reason !== undefined ? { reason: ending.reason } : {};
+    world.observe({ type: "turn.ended", ...turn, outcome: ending.outcome, ...reason, steps, ms, portsMs: run.portsMs });
+    return;
+  }
+  world.observe({
+    type: "turn.failed",
+    ...turn,
+    code: ending.code,
+    retryable: ending.retryable,
+    ms,
+    context: {
+      step: steps,
+      tools: [...run.tools],
+      skills: [...run.skills],
+      ...(run.profile !== undefined && { profile: run.profile }),
+    },
+  });
+}
