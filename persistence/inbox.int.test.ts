@@ -14,6 +14,7 @@ import {
   said,
   settlement,
   storeScene,
+  take,
 } from "./testing/store-scene.ts";
 
 let scene: StoreScene;
@@ -97,7 +98,15 @@ test("[D-03] two copies that arrive at the same moment at two nodes give one tur
       other.inbox.admit({ ...input, node: admission(id).node, turnId: newTurn() }),
     ]);
     expect(results.map(({ kind }) => kind).sort()).toEqual(["admitted", "duplicate"]);
-    expect((await store.inbox.open(id)).length).toBe(1);
+    const [{ turnId } = { turnId: newTurn() }, ...more] = await store.inbox.open(id);
+    expect(more).toEqual([]);
+    // Both may go on: nothing but the key of the inbox tells the copies apart.
+    await scene.expire(id);
+    const { fence } = await take(store, id);
+    const second = admission(id, by(fence));
+    const copies = await Promise.all([store.inbox.admit(second), other.inbox.admit(second)]);
+    expect(copies.map(({ kind }) => kind).sort()).toEqual(["admitted", "duplicate"]);
+    expect((await store.inbox.open(id)).map((row) => row.turnId)).toEqual([turnId, second.turnId]);
   }
 });
 
@@ -117,12 +126,18 @@ test("[IN3] a session that another node holds is elsewhere; one that sleeps is t
   const id = await newSession(store);
   const first = await admitted(store, id);
   expect(await store.inbox.admit(admission(id))).toEqual({ kind: "elsewhere" });
+  // The owner's own admissions extend its lease.
+  await scene.expire(id);
+  const second = admission(id, by(first.fence));
+  await store.inbox.admit(second);
+  expect(await store.inbox.admit(admission(id))).toEqual({ kind: "elsewhere" });
+  await store.histories.settle(first.fence, settlement(second.turnId, 2));
   await store.histories.settle(first.fence, settlement(first.turnId, 1));
   await store.sessions.sleep(first.fence, frozen({ value: "hibernating" }), 12, "resting");
   const input = admission(id);
   expect(await store.inbox.admit(input)).toEqual({
     kind: "admitted",
-    ordinal: 2,
+    ordinal: 3,
     reservedSeq: 12 + 4096,
     taken: {
       fence: { sessionId: id, node: input.node, epoch: 2 },
@@ -132,7 +147,7 @@ test("[IN3] a session that another node holds is elsewhere; one that sleeps is t
       nextSeq: 12,
       clean: true,
       anchor: 0,
-      turns: 1,
+      turns: 2,
       titled: false,
     },
   });

@@ -227,7 +227,8 @@ test("[SE12] raiseAll takes every session away from other nodes and from nobody 
     expect(await store.sessions.orphans(10)).toEqual([theirs.fence.sessionId]);
     await store.histories.append(own.fence, batch(own.turnId, []));
     await expect(store.histories.append(theirs.fence, batch(theirs.turnId, []))).rejects.toThrow(OwnershipLost);
-    expect((await take(store, theirs.fence.sessionId)).clean).toBe(false);
+    const { clean, fence } = await take(store, theirs.fence.sessionId);
+    expect({ clean, epoch: fence.epoch }).toEqual({ clean: false, epoch: theirs.fence.epoch + 2 });
   } finally {
     await fresh.close();
   }

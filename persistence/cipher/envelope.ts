@@ -18,7 +18,7 @@ const ALGORITHM = "aes-256-gcm";
 export type SealingKey = { readonly id: string; readonly bytes: Buffer };
 
 /** Seals bytes under a fresh nonce. The envelope's own head is authenticated besides `aad`. */
-export function sealBytes(key: SealingKey, plain: Buffer, aad: Buffer): Buffer {
+export function sealBytes(key: SealingKey, plain: Uint8Array, aad: Buffer): Buffer {
   const head = headOf(key.id);
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key.bytes, nonce, { authTagLength: TAG_BYTES });

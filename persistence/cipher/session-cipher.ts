@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, randomBytes } from "node:crypto";
-import type { SealingKey } from "./envelope.ts";
+import { openBytes, type SealingKey, sealBytes } from "./envelope.ts";
 import { SealBroken } from "./failures.ts";
 import { KEY_BYTES } from "./key-ring.ts";
 import { associated, type Place, rowNames } from "./place.ts";
@@ -11,6 +11,10 @@ export type SessionCipher = {
   seal(place: Place, value: unknown): Buffer;
   /** Throws `SealBroken` when the value was changed, or sealed for another place or session. */
   open(place: Place, sealed: Uint8Array): unknown;
+  /** Bytes as they are, not deflated: for files, which are packed already. A sealed value never opens as bytes. */
+  sealBytes(place: Place, bytes: Uint8Array): Buffer;
+  /** Throws `SealBroken` like `open`. */
+  openBytes(place: Place, sealed: Uint8Array): Buffer;
   /** 32 bytes that name a piece within this session and tell nothing about it outside. */
   hmac(bytes: Uint8Array): Buffer;
 };
@@ -27,19 +31,20 @@ export function sessionCipher(dataKey: Buffer, sessionId: string): SessionCipher
   const key: SealingKey = { id: `d-${derive("key-id", 4).toString("hex")}`, bytes: derive("fields", KEY_BYTES) };
   const pieces = derive("pieces", KEY_BYTES);
 
-  const aadOf = ({ table, column, row }: Place) =>
-    associated(["dormouse/field", table, column, sessionId, ...rowNames(row)]);
+  const aadOf = (use: "field" | "bytes", { table, column, row }: Place) =>
+    associated([`dormouse/${use}`, table, column, sessionId, ...rowNames(row)]);
+  const nameOf = ({ table, column, row }: Place) =>
+    `${table}.${column} [${rowNames(row).join(", ")}] of session ${sessionId}`;
+  const pickFor = (place: Place) => (keyId: string) => {
+    if (keyId !== key.id) throw new SealBroken(nameOf(place), "it was sealed with another data key");
+    return key.bytes;
+  };
 
   return {
-    seal: (place, value) => sealJson(key, value, aadOf(place)),
-    open(place, sealed) {
-      const name = `${place.table}.${place.column} [${rowNames(place.row).join(", ")}] of session ${sessionId}`;
-      const pick = (keyId: string) => {
-        if (keyId !== key.id) throw new SealBroken(name, "it was sealed with another data key");
-        return key.bytes;
-      };
-      return openJson(pick, sealed, aadOf(place), name);
-    },
+    seal: (place, value) => sealJson(key, value, aadOf("field", place)),
+    open: (place, sealed) => openJson(pickFor(place), sealed, aadOf("field", place), nameOf(place)),
+    sealBytes: (place, bytes) => sealBytes(key, bytes, aadOf("bytes", place)),
+    openBytes: (place, sealed) => openBytes(pickFor(place), sealed, aadOf("bytes", place), nameOf(place)),
     hmac: (bytes) => createHmac("sha256", pieces).update(bytes).digest(),
   };
 }
