@@ -38,6 +38,18 @@ test("each method asks its route with the given headers", async () => {
   );
 });
 
+test("a file is uploaded with its type and gives the id to attach it by", async () => {
+  const sent: unknown[] = [];
+  const fetch: Fetch = async (url, { method, headers, body }) => {
+    sent.push([method, url, headers, await body?.text()]);
+    return { status: 201, ok: true, json: async () => ({ blob_id: SESSION }) };
+  };
+  const api = sessionsApi("http://h/", fetch, { cookie: "a=b" });
+  expect(await api.upload(SESSION, new Blob(["words"], { type: "text/plain" }))).toBe(SESSION);
+  const headers = { cookie: "a=b", "content-type": "text/plain" };
+  expect(sent).toEqual([["POST", `http://h/v1/sessions/${SESSION}/uploads`, headers, "words"]]);
+});
+
 test("the server's own code and words come through; without them the status does", async () => {
   const told = scene(404, { error: { code: "not_found", message: "no such session" } });
   await expect(told.api.page(SESSION)).rejects.toEqual(new HttpRefused(404, "not_found", "no such session"));

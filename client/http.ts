@@ -11,6 +11,7 @@ const summary = z.object({
 });
 const listAnswer = z.object({ sessions: z.array(summary) });
 const createAnswer = z.object({ session_id: z.uuid() });
+const uploadAnswer = z.object({ blob_id: z.uuid() });
 const pageAnswer = z.object({
   session_id: z.uuid(),
   turns: z.array(turnSchema),
@@ -25,7 +26,10 @@ export type SessionPage = z.infer<typeof pageAnswer>;
 
 type Answer = { readonly status: number; readonly ok: boolean; json(): Promise<unknown> };
 /** What is used of `fetch`. */
-export type Fetch = (url: string, init: { method: string; headers: Record<string, string> }) => Promise<Answer>;
+export type Fetch = (
+  url: string,
+  init: { method: string; headers: Record<string, string>; body?: Blob },
+) => Promise<Answer>;
 
 export interface SessionsApi {
   /** The caller's sessions, newest first. */
@@ -34,6 +38,8 @@ export interface SessionsApi {
   create(): Promise<string>;
   /** The newest 20 turns, or those before turn `before`. */
   page(session: string, before?: number): Promise<SessionPage>;
+  /** Uploads a file of an allowed type for a message of this session; gives the id to attach it by. */
+  upload(session: string, file: Blob): Promise<string>;
   /** Erases everything of a session. */
   erase(session: string): Promise<void>;
   /** The bare status of a session's page, for `ConnectOptions.probe`. */
@@ -44,16 +50,17 @@ export interface SessionsApi {
 export function sessionsApi(url: string, fetch: Fetch, headers: Record<string, string> = {}): SessionsApi {
   const base = `${url.replace(/\/+$/, "")}/v1/sessions`;
 
-  async function ask(method: string, path: string): Promise<Answer> {
+  async function ask(method: string, path: string, body?: Blob): Promise<Answer> {
+    const typed = body === undefined ? { headers } : { headers: { ...headers, "content-type": body.type }, body };
     try {
-      return await fetch(`${base}${path}`, { method, headers });
+      return await fetch(`${base}${path}`, { method, ...typed });
     } catch (cause) {
       throw new Unreachable(`no answer from ${url}`, { cause });
     }
   }
 
-  async function must<T>(method: string, path: string, schema: z.ZodType<T>): Promise<T> {
-    const answer = await ask(method, path);
+  async function must<T>(method: string, path: string, schema: z.ZodType<T>, sent?: Blob): Promise<T> {
+    const answer = await ask(method, path, sent);
     const body: unknown = await answer.json().catch(() => undefined);
     if (!answer.ok) throw refused(answer.status, body);
     const read = schema.safeParse(body);
@@ -65,6 +72,7 @@ export function sessionsApi(url: string, fetch: Fetch, headers: Record<string, s
     list: async () => (await must("GET", "", listAnswer)).sessions,
     create: async () => (await must("POST", "", createAnswer)).session_id,
     page: (session, before) => must("GET", `/${session}${before === undefined ? "" : `?before=${before}`}`, pageAnswer),
+    upload: async (session, file) => (await must("POST", `/${session}/uploads`, uploadAnswer, file)).blob_id,
     erase: async (session) => void (await must("DELETE", `/${session}`, z.unknown())),
     probe: async (session) => (await ask("GET", session === undefined ? "" : `/${session}`)).status,
   };

@@ -10,6 +10,7 @@ export const usualLimits: Limits = {
   commands_per_second: 20,
   queued_messages: 10,
   send_buffer_bytes: 1_048_576,
+  upload_bytes: 10_485_760,
 };
 
 type Entry = {

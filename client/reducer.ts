@@ -65,6 +65,10 @@ function applyNumbered(view: View, signal: NumberedSignal): View {
       return changeActivity(view, at, signal.data);
     case "tool_call_finished":
       return changeActivity(view, at, signal.data);
+    case "tool_call_progress": {
+      const { call_id, name, ...progress } = signal.data;
+      return changeActivity(view, at, { call_id, name, progress });
+    }
     case "subagent_started":
     case "subagent_progress":
     case "subagent_finished": {

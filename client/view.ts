@@ -12,6 +12,8 @@ export type Activity = {
   /** Absent while it runs. */
   readonly outcome?: string;
   readonly ms?: number;
+  /** How far it said it is, last. */
+  readonly progress?: Omit<SignalData<"tool_call_progress">, "call_id" | "name">;
 };
 
 export type TurnSpending = Pick<SignalData<"turn_completed">, "usage" | "ms" | "steps">;

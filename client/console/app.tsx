@@ -2,9 +2,11 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import type { MessageCommand } from "../../machines/protocol/commands.ts";
 import { HttpRefused } from "../errors.ts";
 import type { SessionSummary } from "../http.ts";
+import { inputText } from "../words.ts";
 import { Conversation } from "./conversation.tsx";
-import { askHouse } from "./demo.ts";
+import { askHouse, demoPatients } from "./demo.ts";
 import { api, useRoute } from "./hooks.ts";
+import type { Known } from "./known.ts";
 import { Login } from "./login.tsx";
 import { NewConversation } from "./new-conversation.tsx";
 import { Sidebar } from "./sidebar.tsx";
@@ -13,7 +15,14 @@ type Door =
   | { readonly kind: "opening" }
   | { readonly kind: "login"; readonly demo: boolean }
   | { readonly kind: "closed"; readonly message: string }
-  | { readonly kind: "in"; readonly sessions: readonly SessionSummary[]; readonly simulated: boolean };
+  | {
+      readonly kind: "in";
+      readonly sessions: readonly SessionSummary[];
+      readonly simulated: boolean;
+      readonly demo: boolean;
+    };
+
+const NOBODY: readonly Known[] = [];
 
 /** The page: a login while there is none, else the list of conversations and the one that is open. */
 export function App() {
@@ -30,8 +39,8 @@ export function App() {
     return () => window.removeEventListener("focus", onFocus);
   }, [refresh]);
 
-  const start = async (command: MessageCommand) => {
-    const session = await api.create();
+  const start = async (command: MessageCommand, made?: string) => {
+    const session = made ?? (await api.create());
     setFirst({ session, command });
     go(session);
     refresh();
@@ -50,18 +59,24 @@ export function App() {
   if (door.kind === "login") return <Login demo={door.demo} />;
   if (door.kind === "closed") return <Closed message={door.message} onRetry={refresh} />;
   const onMenu = () => setMenu(!menu);
+  const patients = door.demo ? demoPatients : NOBODY;
+  // A conversation gets its title with the first answer; until then its question stands for it.
+  const sessions = door.sessions.map((one) =>
+    one.title === null && one.session_id === first?.session ? { ...one, title: inputText(first.command) } : one,
+  );
   return (
     <div class={menu ? "page menu-open" : "page"}>
-      <Sidebar sessions={door.sessions} current={route} onOpen={open} onErase={erase} />
+      <Sidebar sessions={sessions} current={route} onOpen={open} onErase={erase} />
       <button type="button" class="scrim" aria-label="Close the list" tabIndex={menu ? 0 : -1} onClick={onMenu} />
       {route === undefined ? (
-        <NewConversation onStart={start} simulated={door.simulated} menu={menu} onMenu={onMenu} />
+        <NewConversation onStart={start} simulated={door.simulated} patients={patients} menu={menu} onMenu={onMenu} />
       ) : (
         <Conversation
           key={route}
           id={route}
-          title={door.sessions.find((one) => one.session_id === route)?.title ?? undefined}
+          title={sessions.find((one) => one.session_id === route)?.title ?? undefined}
           first={first?.session === route ? first.command : undefined}
+          patients={patients}
           onChange={refresh}
           menu={menu}
           onMenu={onMenu}
@@ -74,7 +89,9 @@ export function App() {
 async function knock(): Promise<Door> {
   const house = askHouse();
   try {
-    return { kind: "in", sessions: await api.list(), simulated: (await house).simulated };
+    const sessions = await api.list();
+    const { simulated, demo_login: demo } = await house;
+    return { kind: "in", sessions, simulated, demo };
   } catch (error) {
     const { demo_login } = await house.catch(() => ({ demo_login: false }));
     if (error instanceof HttpRefused && error.status === 401) return { kind: "login", demo: demo_login };

@@ -2,8 +2,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { MessageCommand } from "../../machines/protocol/commands.ts";
 import { message } from "../commands.ts";
 import { usualLimits } from "../ledger.ts";
+import { AttachButton, AttachmentList, useAttachments } from "./attachments.tsx";
 import { Icon } from "./icons.tsx";
-import { idOf, type Known } from "./known.ts";
+import { idOf, type Known, nameOf } from "./known.ts";
 
 export type Picked = { readonly patient: string; readonly plan: string };
 
@@ -13,6 +14,10 @@ type Props = {
   readonly patients: readonly Known[];
   readonly plans: readonly Known[];
   readonly limit?: number;
+  /** Bytes that a file may have. */
+  readonly fileLimit?: number;
+  /** Where files are uploaded to. */
+  readonly session: () => Promise<string>;
   readonly running: boolean;
   readonly disabled?: boolean;
   readonly onSend: (command: MessageCommand) => void;
@@ -27,27 +32,50 @@ export function contextOf(picked: Picked, patients: readonly Known[], plans: rea
   return { context: { ...(patient_id !== undefined && { patient_id }), ...(plan_id !== undefined && { plan_id }) } };
 }
 
+const hint = (
+  <>
+    <span class="keys">Enter sends, Shift + Enter starts a new line. </span>Check every answer before you act on it.
+  </>
+);
+
 const bytes = (text: string): number => new TextEncoder().encode(text).length;
 
 /** Where a message is written: Enter sends, Shift+Enter makes a new line. */
 export function Composer(props: Props) {
   const { picked, onPick, patients, plans, limit = usualLimits.text_bytes, running, disabled = false } = props;
+  const { fileLimit = usualLimits.upload_bytes } = props;
   const [text, setText] = useState("");
+  const [dropping, setDropping] = useState(false);
+  const files = useAttachments(props.session, fileLimit);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
 
   const used = bytes(text);
-  const sendable = text.trim() !== "" && used <= limit && !disabled;
+  const says = text.trim() !== "" || files.all.length > 0;
+  const sendable = says && files.ids !== undefined && used <= limit && !disabled;
   const send = () => {
     if (!sendable) return;
-    props.onSend(message(text, contextOf(picked, patients, plans)));
+    const attachments = files.ids !== undefined && files.ids.length > 0 ? { attachments: [...files.ids] } : {};
+    props.onSend(message(text, { ...contextOf(picked, patients, plans), ...attachments }));
     setText("");
+    files.clear();
     field.current?.focus();
   };
 
   return (
     <form
-      class="composer"
+      class={dropping ? "composer dropping" : "composer"}
+      onDragOver={(event) => {
+        if (!event.dataTransfer?.types.includes("Files")) return;
+        event.preventDefault();
+        setDropping(true);
+      }}
+      onDragLeave={() => setDropping(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setDropping(false);
+        files.add(event.dataTransfer?.files ?? []);
+      }}
       onSubmit={(event) => {
         event.preventDefault();
         send();
@@ -57,7 +85,6 @@ export function Composer(props: Props) {
         <Pick
           label="Patient"
           testId="patient-input"
-          placeholder="id, such as pat-002"
           value={picked.patient}
           known={patients}
           onChange={(patient) => onPick({ ...picked, patient })}
@@ -65,13 +92,14 @@ export function Composer(props: Props) {
         <Pick
           label="Plan"
           testId="plan-input"
-          placeholder="id of a plan"
           value={picked.plan}
           known={plans}
           onChange={(plan) => onPick({ ...picked, plan })}
         />
       </div>
+      <AttachmentList attachments={files} />
       <div class="write">
+        <AttachButton disabled={disabled} limit={fileLimit} onFiles={files.add} />
         <textarea
           ref={field}
           data-testid="message-input"
@@ -81,6 +109,12 @@ export function Composer(props: Props) {
           value={text}
           disabled={disabled}
           onInput={(event) => setText(event.currentTarget.value)}
+          onPaste={(event) => {
+            const pasted = event.clipboardData?.files ?? [];
+            if (pasted.length === 0) return;
+            event.preventDefault();
+            files.add(pasted);
+          }}
           onKeyDown={(event) => {
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
             event.preventDefault();
@@ -105,7 +139,7 @@ export function Composer(props: Props) {
       <p class={used > limit ? "hint problem" : "hint"} aria-live={used > limit ? "polite" : "off"}>
         {used > limit * 0.8
           ? `${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} bytes${used > limit ? ": too long to send" : ""}`
-          : "Enter sends, Shift + Enter starts a new line. Check every answer before you act on it."}
+          : hint}
       </p>
     </form>
   );
@@ -114,13 +148,12 @@ export function Composer(props: Props) {
 type PickProps = {
   readonly label: string;
   readonly testId: string;
-  readonly placeholder: string;
   readonly value: string;
   readonly known: readonly Known[];
   readonly onChange: (value: string) => void;
 };
 
-function Pick({ label, testId, placeholder, value, known, onChange }: PickProps) {
+function Pick({ label, testId, value, known, onChange }: PickProps) {
   const list = `${testId}-known`;
   return (
     <div class={value === "" ? "pick" : "pick set"}>
@@ -130,16 +163,16 @@ function Pick({ label, testId, placeholder, value, known, onChange }: PickProps)
         data-testid={testId}
         list={list}
         value={value}
-        placeholder={placeholder}
+        placeholder={known.length > 0 ? "choose" : "id, if any"}
         autocomplete="off"
         spellcheck={false}
         maxLength={200}
         onInput={(event) => onChange(event.currentTarget.value)}
       />
       <datalist id={list}>
-        {known.map((one) => (
-          <option key={one.id} value={one.id}>
-            {one.label}
+        {known.map(({ id }) => (
+          <option key={id} value={nameOf(id, known)}>
+            {id}
           </option>
         ))}
       </datalist>

@@ -8,7 +8,7 @@ import { Composer, type Picked } from "./composer.tsx";
 import { Header, SimulatedBanner } from "./header.tsx";
 import { useContextOf, useLive, useOutbox, useStickToEnd } from "./hooks.ts";
 import { Icon } from "./icons.tsx";
-import { knownIn } from "./known.ts";
+import { type Known, knownIn, nameOf } from "./known.ts";
 import type { Live } from "./live.ts";
 import { Turn } from "./turn.tsx";
 import { Outgoing, Queue } from "./waiting.tsx";
@@ -18,6 +18,8 @@ type Props = {
   readonly title: string | undefined;
   /** What the conversation begins with, if it was just made. */
   readonly first: MessageCommand | undefined;
+  /** Patients to pick from, beside those of the conversation. */
+  readonly patients: readonly Known[];
   readonly onChange: () => void;
   readonly menu: boolean;
   readonly onMenu: () => void;
@@ -28,11 +30,11 @@ export function Conversation(props: Props) {
   return live === undefined ? <main class="conversation" aria-busy="true" /> : <Open {...props} live={live} />;
 }
 
-function Open({ live, title, first, onChange, menu, onMenu }: Props & { readonly live: Live }) {
+function Open({ live, title, first, patients, onChange, menu, onMenu }: Props & { readonly live: Live }) {
   const { view, status } = useContextOf(live);
   const outbox = useOutbox(live);
-  const known = useMemo(() => knownIn(view), [view]);
-  const [picked, setPicked] = usePicked(view, first);
+  const known = useMemo(() => knownIn(view, patients), [view, patients]);
+  const [picked, setPicked] = usePicked(view, first, known);
   const { box, onScroll, away, follow } = useStickToEnd(view, outbox.waiting);
   const running = runningTurn(view);
 
@@ -46,6 +48,7 @@ function Open({ live, title, first, onChange, menu, onMenu }: Props & { readonly
   // The list shows titles and states, which change with these.
   useEffect(() => onChange(), [view.status, view.turns.length, onChange]);
 
+  const session = async () => live.id;
   const send = (command: MessageCommand) => {
     follow();
     outbox.send(command);
@@ -72,6 +75,8 @@ function Open({ live, title, first, onChange, menu, onMenu }: Props & { readonly
               key={turn.turn_id}
               turn={turn}
               agent={view.agent ?? "assist"}
+              patients={known.patients}
+              plans={known.plans}
               {...(at === view.turns.length - 1 && { onRetry: retry })}
             />
           ))}
@@ -95,7 +100,8 @@ function Open({ live, title, first, onChange, menu, onMenu }: Props & { readonly
         onPick={setPicked}
         patients={known.patients}
         plans={known.plans}
-        {...(view.limits && { limit: view.limits.text_bytes })}
+        {...(view.limits && { limit: view.limits.text_bytes, fileLimit: view.limits.upload_bytes })}
+        session={session}
         running={running !== undefined}
         disabled={status.kind === "ended"}
         onSend={send}
@@ -106,11 +112,16 @@ function Open({ live, title, first, onChange, menu, onMenu }: Props & { readonly
 }
 
 /** The context for the next message: what was picked here, else what the last message had. */
-function usePicked(view: View, first: MessageCommand | undefined): [Picked, (picked: Picked) => void] {
+function usePicked(
+  view: View,
+  first: MessageCommand | undefined,
+  { patients, plans }: ReturnType<typeof knownIn>,
+): [Picked, (picked: Picked) => void] {
   const [picked, setPicked] = useState<Picked>();
   const input = view.turns.findLast((turn) => "text" in turn.input)?.input;
   const context = input && "text" in input ? input.context : first?.context;
-  return [picked ?? { patient: context?.patient_id ?? "", plan: context?.plan_id ?? "" }, setPicked];
+  const last = { patient: nameOf(context?.patient_id ?? "", patients), plan: nameOf(context?.plan_id ?? "", plans) };
+  return [picked ?? last, setPicked];
 }
 
 function firstWords(view: View): string | undefined {

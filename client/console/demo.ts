@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Known } from "./known.ts";
 
 /** The users of the demo login (PROTOCOL.md). */
 export const demoUsers = [
@@ -6,6 +7,22 @@ export const demoUsers = [
   { id: "dr-chen", name: "Dr. Chen", about: "Without the plan builder" },
   { id: "dr-okafor", name: "Dr. Okafor", about: "Without research" },
 ] as const;
+
+/** The patients of the reference platform: the page has no other way to offer names to pick from. */
+export const demoPatients: readonly Known[] = [
+  { id: "pat-001", label: "Marisol Vantreight" },
+  { id: "pat-002", label: "Tobiah Wrenford" },
+  { id: "pat-003", label: "Anneliese Okoro-Vance" },
+  { id: "pat-004", label: "Dashiell Marchetti" },
+  { id: "pat-005", label: "Perpetua Lindqvist" },
+  { id: "pat-006", label: "Ransom Abelard" },
+  { id: "pat-007", label: "Ileana Brockhurst" },
+  { id: "pat-008", label: "Gideon Saltmarsh" },
+  { id: "pat-009", label: "Katarzyna Fennimore" },
+  { id: "pat-010", label: "Ozias Thornquist" },
+  { id: "pat-011", label: "Beatrix Holloway-Dean" },
+  { id: "pat-012", label: "Leopold Achterberg" },
+];
 
 export const examples: readonly string[] = [
   "Does ginkgo interact with warfarin?",

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
+import patientsJson from "../../tools/platform/data/patients.json?raw";
 import { applySignal } from "../reducer.ts";
 import { numbered, plain, uuid } from "../testing/signals.ts";
 import { emptyView } from "../view.ts";
+import { demoPatients } from "./demo.ts";
 import { shortTime } from "./format.ts";
-import { idOf, knownIn } from "./known.ts";
+import { idOf, knownIn, nameOf } from "./known.ts";
 
 test("patients and plans are found in contexts, actions and text, each once, a name when one was said", () => {
   const block = {
@@ -39,6 +41,26 @@ test("a known name stands for its id, anything else for itself", () => {
     "pat-9",
     undefined,
   ]);
+});
+
+test("a name that two have stands for neither, so that nobody picks the wrong patient", () => {
+  const known = [
+    { id: "pat-001", label: "Ann Lee" },
+    { id: "pat-002", label: "Ann Lee" },
+    { id: "pat-003", label: "Bo Lee" },
+  ];
+  expect([idOf("Ann Lee", known), ...known.map(({ id }) => nameOf(id, known)), nameOf("pat-9", known)]).toEqual([
+    "Ann Lee",
+    "pat-001",
+    "pat-002",
+    "Bo Lee",
+    "pat-9",
+  ]);
+});
+
+test("the patients offered with the demo login are those of its data", () => {
+  const { records } = JSON.parse(patientsJson) as { records: { id: string; name: string }[] };
+  expect(demoPatients).toEqual(records.map(({ id, name }) => ({ id, label: name })));
 });
 
 test("times are as short as a list needs them", () => {

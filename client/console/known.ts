@@ -5,9 +5,12 @@ export type Known = { readonly id: string; readonly label?: string };
 
 const ID = { patient: /\bpat-[a-z0-9-]*[a-z0-9]/g, plan: /\bplan-[a-z0-9-]*[a-z0-9]/g };
 
-/** Patients and plans that occur in this conversation: in its contexts, questions, actions and text. */
-export function knownIn(view: View): { readonly patients: readonly Known[]; readonly plans: readonly Known[] } {
-  const patients = new Map<string, Known>();
+/** Patients known from elsewhere, and the patients and plans of this conversation: its contexts, questions, actions, text. */
+export function knownIn(
+  view: View,
+  others: readonly Known[] = [],
+): { readonly patients: readonly Known[]; readonly plans: readonly Known[] } {
+  const patients = new Map(others.map((one) => [one.id, one]));
   const plans = new Map<string, Known>();
   const add = (to: Map<string, Known>, id: unknown, label?: unknown) => {
     if (typeof id !== "string" || id === "") return;
@@ -36,9 +39,19 @@ export function knownIn(view: View): { readonly patients: readonly Known[]; read
   return { patients: [...patients.values()], plans: [...plans.values()] };
 }
 
-/** What was typed as an id: a known name stands for its id. */
+/** What was typed as an id: a known name stands for its id, unless two have it. */
 export function idOf(typed: string, known: readonly Known[]): string | undefined {
   const text = typed.trim();
-  const named = known.find(({ label }) => label?.toLowerCase() === text.toLowerCase());
-  return text === "" ? undefined : (named?.id ?? text);
+  const named = bearersOf(text, known);
+  if (text === "") return undefined;
+  return named.length === 1 ? named[0]?.id : text;
 }
+
+/** What stands for an id: its name if it is known and nobody else has it. */
+export function nameOf(id: string, known: readonly Known[]): string {
+  const label = known.find((one) => one.id === id)?.label;
+  return label !== undefined && bearersOf(label, known).length === 1 ? label : id;
+}
+
+const bearersOf = (name: string, known: readonly Known[]) =>
+  known.filter(({ label }) => label?.toLowerCase() === name.toLowerCase());

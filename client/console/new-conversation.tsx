@@ -1,31 +1,45 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { MessageCommand } from "../../machines/protocol/commands.ts";
 import { message } from "../commands.ts";
 import { Composer, contextOf, type Picked } from "./composer.tsx";
 import { entryPoints, examples } from "./demo.ts";
 import { Header, SimulatedBanner } from "./header.tsx";
+import { api } from "./hooks.ts";
+import type { Known } from "./known.ts";
 
 type Props = {
-  readonly onStart: (command: MessageCommand) => Promise<void>;
+  /** `session` is there when a file made it necessary before. */
+  readonly onStart: (command: MessageCommand, session?: string) => Promise<void>;
   readonly simulated: boolean;
+  readonly patients: readonly Known[];
   readonly menu: boolean;
   readonly onMenu: () => void;
 };
 
 /** The page before the first message: the conversation is made when there is something to say. */
-export function NewConversation({ onStart, simulated, menu, onMenu }: Props) {
+export function NewConversation({ onStart, simulated, patients, menu, onMenu }: Props) {
   const [picked, setPicked] = useState<Picked>({ patient: "", plan: "" });
   const [starting, setStarting] = useState(false);
   const [problem, setProblem] = useState<string>();
+  const made = useRef<Promise<string>>();
+  /** A file needs a conversation to belong to, even before the first word. */
+  const session = (): Promise<string> => {
+    made.current ??= api.create().catch((error: unknown) => {
+      made.current = undefined;
+      throw error;
+    });
+    return made.current;
+  };
 
   const start = (command: MessageCommand) => {
     setStarting(true);
     setProblem(undefined);
-    onStart(command)
+    Promise.resolve(made.current)
+      .then((session) => onStart(command, session))
       .catch((error: Error) => setProblem(error.message))
       .finally(() => setStarting(false));
   };
-  const context = contextOf(picked, [], []);
+  const context = contextOf(picked, patients, []);
 
   return (
     <main class="conversation">
@@ -72,8 +86,9 @@ export function NewConversation({ onStart, simulated, menu, onMenu }: Props) {
       <Composer
         picked={picked}
         onPick={setPicked}
-        patients={[]}
+        patients={patients}
         plans={[]}
+        session={session}
         running={false}
         disabled={starting}
         onSend={start}

@@ -13,16 +13,19 @@ export function Lifestyle({ data }: { readonly data: CardData<"recommend_lifesty
   );
 }
 
-export function Labs({ data }: { readonly data: CardData<"recommend_labs"> }) {
+/** Lab tests; a reason that all of them share is said once. */
+export function Labs({ data: { labs } }: { readonly data: CardData<"recommend_labs"> }) {
+  const shared = labs.length > 1 && labs.every(({ rationale }) => rationale === labs[0]?.rationale);
   return (
     <ul class="items">
-      {data.labs.map((one) => (
+      {shared && labs[0]?.rationale && <li class="item muted">{labs[0].rationale}</li>}
+      {labs.map((one) => (
         <li key={one.id} class="item">
           <div class="item-head">
             <p class="item-name">{one.name}</p>
             {one.loinc && <span class="badge">LOINC {one.loinc}</span>}
           </div>
-          {one.rationale && <p>{one.rationale}</p>}
+          {!shared && one.rationale && <p>{one.rationale}</p>}
           <dl>
             {one.specimen && (
               <>

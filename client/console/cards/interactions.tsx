@@ -18,16 +18,23 @@ export function Interactions({ data }: { readonly data: CardData<"interaction_ch
               {sentence(one.severity)}
             </span>
           </div>
-          <p class="advice">{one.advice}</p>
-          <p class="muted">{one.mechanism}</p>
+          <dl>
+            <dt>Advice</dt>
+            <dd>{one.advice}</dd>
+            <dt>Mechanism</dt>
+            <dd>{one.mechanism}</dd>
+          </dl>
           {one.sources.length > 0 && (
-            <p class="source-line">
-              {one.sources.map((source) => (
-                <Out key={source.url} url={source.url}>
-                  {source.title}
-                </Out>
-              ))}
-            </p>
+            <details class="source-list">
+              <summary>{one.sources.length === 1 ? "1 source" : `${one.sources.length} sources`}</summary>
+              <ul>
+                {one.sources.map((source) => (
+                  <li key={source.url}>
+                    <Out url={source.url}>{source.title}</Out>
+                  </li>
+                ))}
+              </ul>
+            </details>
           )}
         </li>
       ))}

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { CardData } from "../../../machines/protocol/cards.ts";
+import { sentence } from "../../words.ts";
 import { safeUrl } from "../markdown.ts";
 
 export function Citations({ data }: { readonly data: CardData<"citations"> }) {
@@ -25,9 +26,9 @@ export function Articles({ data }: { readonly data: CardData<"knowledge_base_res
         <li key={one.id} class="item">
           <div class="item-head">
             <p class="item-name">{one.title}</p>
-            <span class="badge">{one.category}</span>
+            <span class="badge">{sentence(one.category)}</span>
           </div>
-          <p>{one.excerpt}</p>
+          <p class="excerpt">{one.excerpt}</p>
         </li>
       ))}
     </ul>
