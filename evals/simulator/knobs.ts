@@ -11,6 +11,8 @@ const fault = z.discriminatedUnion("kind", [
     kind: z.literal("cut"),
     afterEvents: z.number().int().min(0),
     how: z.enum(["reset", "error_event", "end"]),
+    /** Converse: the name of the exception that the error event carries. */
+    exception: z.string().optional(),
     ...aim,
   }),
   /** All events come, none has a finish reason. */
@@ -39,6 +41,8 @@ const knobs = z.strictObject({
   lastBlankLine: z.boolean(),
   /** Whether calls carry ids. */
   callIds: z.boolean(),
+  /** Converse: every how manieth answer that thinks has sealed reasoning instead of text; 0: none. */
+  redactedEvery: z.number().int().min(0),
   /** Models that answer 404. */
   missingModels: z.array(z.string()),
   /** The first one that fits a request hits it. */
@@ -57,6 +61,7 @@ export const DEFAULT_KNOBS: Knobs = {
   keepAlive: false,
   lastBlankLine: true,
   callIds: true,
+  redactedEvery: 0,
   missingModels: [],
   faults: [],
 };

@@ -1,5 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { answerConverse, type ConverseCall, type ConverseOutcome, type ConverseState } from "./converse/answer.ts";
+import { converseSigner } from "./converse/signatures.ts";
+import { promptCache } from "./converse/usage.ts";
 import { type Pause, realPause } from "./delivery.ts";
 import { answerGemini, type GeminiCall, type Outcome, sendError } from "./gemini/answer.ts";
 import { signer } from "./gemini/signatures.ts";
@@ -14,7 +17,14 @@ export type ReceivedRequest = {
 };
 
 /** What `log` gets after each request: no text of a conversation and no header. */
-export type SimulatorRecord = { readonly model: string; readonly streaming: boolean; readonly outcome: Outcome };
+export type SimulatorRecord = {
+  readonly model: string;
+  readonly streaming: boolean;
+  readonly outcome: Outcome | ConverseOutcome;
+};
+
+/** A request by the wire that it came over. */
+type Call = ({ readonly wire: "gemini" } & GeminiCall) | ({ readonly wire: "converse" } & ConverseCall);
 
 export type SimulatorOptions = {
   readonly host?: string;
@@ -27,7 +37,7 @@ export type SimulatorOptions = {
 };
 
 export type Simulator = {
-  /** Base URL without a trailing slash; any path may follow it before `/v1beta`. */
+  /** Base URL without a trailing slash; any path may follow it before `/v1beta` or `/model`. */
   readonly url: string;
   readonly knobs: Knobs;
   setKnobs(change: Partial<Knobs>): void;
@@ -38,20 +48,25 @@ export type Simulator = {
 };
 
 const KEPT_REQUESTS = 200;
+/** A longer text in a kept request is a file: only its length is remembered. */
+const KEPT_CHARACTERS = 500_000;
 const BODY_LIMIT = 32 * 1024 * 1024;
 const ROUTE = /^(?<prefix>\/.*)?\/v1beta\/models\/(?<model>[^/:]+):(?<method>streamGenerateContent|generateContent)$/;
+const CONVERSE_ROUTE = /^(?:\/.*)?\/model\/(?<model>[^/]+)\/(?<method>converse-stream|converse)$/;
 const SECRET_HEADERS: ReadonlySet<string> = new Set([
   "authorization",
   "x-goog-api-key",
   "cookie",
   "cf-aig-authorization",
+  "x-amz-security-token",
 ]);
 
-/** Starts a model on loopback that speaks the Gemini wire. Rejects when the port is taken. */
+/** Starts a model on loopback that speaks the Gemini wire and that of Bedrock's Converse. Rejects when the port is taken. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const { host = "127.0.0.1", port = 0, seed = 1, log, pause = realPause } = options;
   const knobs: Knobs = { ...structuredClone(DEFAULT_KNOBS), ...options.knobs };
   const signatures = signer(seed);
+  const converse: ConverseState = { signer: converseSigner(seed), cache: promptCache(), answered: 0 };
   const received: ReceivedRequest[] = [];
   const closing = new AbortController();
 
@@ -70,9 +85,11 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const url = new URL(request.url ?? "/", "http://simulator");
     const body = await bodyOf(request);
     if (url.pathname === "/simulator/knobs") return serveKnobs(request.method, body, response);
-    const call = request.method === "POST" ? geminiCall(url, body) : undefined;
-    if (call === undefined)
-      return sendError(response, 404, "The simulator serves …/v1beta/models/{model}:generateContent");
+    const call = request.method === "POST" ? callOf(url, body) : undefined;
+    if (call === undefined) {
+      const served = "…/v1beta/models/{model}:generateContent and …/model/{model}/converse";
+      return sendError(response, 404, `The simulator serves ${served}`);
+    }
     const headers = headersOf(request);
     received.push({ path: `${url.pathname}${url.search}`, model: call.model, headers, body: parsedOr(body) });
     if (received.length > KEPT_REQUESTS) received.shift();
@@ -81,12 +98,14 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const change = own === undefined ? {} : readKnobs(own);
     if (change === undefined) return sendError(response, 400, "x-sim-knobs holds no knobs of the simulator.");
     const effective = own === undefined ? knobs : { ...knobs, ...change };
-    const outcome = await answerGemini(call, effective, response, { signer: signatures, pause, signal }).catch(
-      (error: unknown): Outcome => {
-        if (signal.aborted) return { kind: "abandoned" };
-        throw error;
-      },
-    );
+    const answer =
+      call.wire === "gemini"
+        ? answerGemini(call, effective, response, { signer: signatures, pause, signal })
+        : answerConverse(call, effective, response, { state: converse, pause, signal });
+    const outcome = await answer.catch((error: unknown): Outcome => {
+      if (signal.aborted) return { kind: "abandoned" };
+      throw error;
+    });
     log?.({ model: call.model, streaming: call.streaming, outcome });
   }
 
@@ -124,14 +143,16 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
 
 const closedAlready = (error: Error): boolean => "code" in error && error.code === "ERR_SERVER_NOT_RUNNING";
 
-function geminiCall(url: URL, body: string): GeminiCall | undefined {
-  const found = ROUTE.exec(url.pathname)?.groups;
-  if (found === undefined) return undefined;
-  return {
-    model: decodeURIComponent(found["model"] ?? ""),
-    streaming: found["method"] === "streamGenerateContent",
-    body,
-  };
+function callOf(url: URL, body: string): Call | undefined {
+  const gemini = ROUTE.exec(url.pathname)?.groups;
+  if (gemini !== undefined) {
+    const streaming = gemini["method"] === "streamGenerateContent";
+    return { wire: "gemini", model: decodeURIComponent(gemini["model"] ?? ""), streaming, body };
+  }
+  const converse = CONVERSE_ROUTE.exec(url.pathname)?.groups;
+  if (converse === undefined) return undefined;
+  const streaming = converse["method"] === "converse-stream";
+  return { wire: "converse", model: decodeURIComponent(converse["model"] ?? ""), streaming, body };
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -156,7 +177,9 @@ function headersOf(request: IncomingMessage): Readonly<Record<string, string>> {
 
 function parsedOr(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, (_, value) =>
+      typeof value === "string" && value.length > KEPT_CHARACTERS ? `[${value.length} characters]` : value,
+    );
   } catch {
     return null; // the answer tells the client; the ring only remembers that it was no JSON
   }

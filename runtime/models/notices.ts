@@ -1,3 +1,4 @@
+import type { ReasoningLost } from "../../machines/conversation/bedrock-reasoning.ts";
 import type { ReasoningDropped } from "../../machines/conversation/project-gemini.ts";
 import type { ToolLeftOut } from "../../machines/conversation/schema-gemini.ts";
 
@@ -5,6 +6,7 @@ import type { ToolLeftOut } from "../../machines/conversation/schema-gemini.ts";
 export type ModelNotice =
   | ToolLeftOut
   | ReasoningDropped
+  | ReasoningLost
   | { readonly kind: "unknown_part"; readonly fields: readonly string[] };
 
 /** Told with the profile's name. */

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { ModelSettingsInvalid } from "./failures.ts";
-import { modelsOf, type ProfileSettings } from "./profiles.ts";
+import { type BedrockSettings, type GeminiSettings, modelsOf, type ProfileSettings } from "./profiles.ts";
 import { counter } from "./testing/gemini.ts";
 
-const route = (more: Partial<ProfileSettings> = {}): ProfileSettings => ({
+const route = (more: Partial<GeminiSettings> = {}): GeminiSettings => ({
   kind: "gemini",
   name: "primary",
   issuer: "gemini-api",
@@ -15,6 +15,15 @@ const route = (more: Partial<ProfileSettings> = {}): ProfileSettings => ({
   simulated: false,
   ...more,
 });
+const claude: BedrockSettings = {
+  kind: "bedrock",
+  name: "bedrock",
+  region: "eu-central-1",
+  model: "m",
+  window: 200_000,
+  stallMs: 30_000,
+  simulated: false,
+};
 const deps = { newCallId: counter() };
 
 test("[A-04] profiles become models in their order; the issuer is the route kind, whatever the name", () => {
@@ -23,6 +32,16 @@ test("[A-04] profiles become models in their order; the issuer is the route kind
     ["gateway-gemini", "gemini-api", 1_000_000, 1],
     ["b", "vertex", 5, 1],
   ]);
+});
+
+test("[B-08] both kinds stand beside each other, and Bedrock alone is the primary", () => {
+  const names = (...profiles: readonly ProfileSettings[]) =>
+    modelsOf(profiles, deps).map(({ name, issuer }) => [name, issuer]);
+  expect(names(route(), claude)).toEqual([
+    ["primary", "gemini-api"],
+    ["bedrock", "bedrock-claude"],
+  ]);
+  expect(names(claude)).toEqual([["bedrock", "bedrock-claude"]]);
 });
 
 test("[A-13] settings that can't work are refused at start", () => {

@@ -1,6 +1,7 @@
 import { never } from "../../machines/failure.ts";
 import type { CallId } from "../../machines/ids.ts";
 import type { Model } from "../../machines/model.ts";
+import { bedrockModel } from "./bedrock.ts";
 import { type ModelFailure, ModelSettingsInvalid } from "./failures.ts";
 import { geminiModel } from "./gemini.ts";
 import type { Fetch } from "./gemini-transport.ts";
@@ -8,20 +9,32 @@ import type { Notice } from "./notices.ts";
 import { RETRY_DEFAULTS, withRetry } from "./retry.ts";
 import type { Timers } from "./timers.ts";
 
-/** One model route as the configuration gives it, already parsed. More kinds join this union. */
-export type ProfileSettings = {
-  readonly kind: "gemini";
+type Shared = {
   readonly name: string;
-  readonly issuer: "gemini-api" | "vertex";
-  readonly baseUrl: string;
-  readonly apiKey?: string;
-  readonly headers: Readonly<Record<string, string>>;
   readonly model: string;
   readonly window: number;
   readonly stallMs: number;
   /** Served by the built-in simulator. */
   readonly simulated: boolean;
 };
+
+export type GeminiSettings = Shared & {
+  readonly kind: "gemini";
+  readonly issuer: "gemini-api" | "vertex";
+  readonly baseUrl: string;
+  readonly apiKey?: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+export type BedrockSettings = Shared & {
+  readonly kind: "bedrock";
+  readonly region: string;
+  /** Absent: the region's own. */
+  readonly endpoint?: string;
+};
+
+/** One model route as the configuration gives it, already parsed. */
+export type ProfileSettings = GeminiSettings | BedrockSettings;
 
 export type ProfileDeps = {
   readonly newCallId: () => CallId;
@@ -51,6 +64,8 @@ export function modelsOf(profiles: readonly ProfileSettings[], deps: ProfileDeps
   return [first, ...others];
 }
 
+const SIMULATED_CREDENTIALS = { accessKeyId: "simulated", secretAccessKey: "simulated" } as const;
+
 function modelOf(profile: ProfileSettings, { newCallId, notice, timers, now, fetch }: ProfileDeps): Model {
   switch (profile.kind) {
     case "gemini": {
@@ -64,7 +79,18 @@ function modelOf(profile: ProfileSettings, { newCallId, notice, timers, now, fet
         ...(fetch && { fetch }),
       });
     }
+    case "bedrock": {
+      const { kind: _, simulated, ...route } = profile;
+      return bedrockModel({
+        ...route,
+        // The simulator must not see the machine's own.
+        ...(simulated && { credentials: SIMULATED_CREDENTIALS }),
+        newCallId,
+        ...(notice && { notice }),
+        ...(timers && { timers }),
+      });
+    }
     default:
-      return never(profile.kind);
+      return never(profile);
   }
 }

@@ -1,4 +1,6 @@
+import { aboutFiles } from "./answers/files.ts";
 import { soFar, summary } from "./answers/summary.ts";
+import { condensed, readTranscript } from "./answers/transcript.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Reply } from "./reply.ts";
 import { RULES } from "./rules/all.ts";
@@ -13,9 +15,15 @@ const CALL_LIMIT = 24;
 /** Decides what the model answers to one request. Pure: equal requests get equal replies. */
 export function decide(conversation: Conversation): Reply {
   const scene = readScene(conversation);
+  const transcript = scene.tools.size === 0 ? readTranscript(scene.now.question) : null;
+  if (transcript !== null) return says("transcript", condensed(transcript));
   if (scene.tools.size === 0 && scene.now.done.length === 0) return says("summary", summary(scene));
+  const { files, question } = scene.now;
+  if (files.length > 0 && question === "") return says("a file", `${aboutFiles(files)} What would you like to know?`);
   const { rule, seen } = choose(scene);
-  return run(rule, seen);
+  const reply = run(rule, seen);
+  if (files.length === 0 || reply.calls.length > 0) return reply;
+  return { ...reply, text: `${aboutFiles(files)}\n\n${reply.text}` };
 }
 
 /** The first rule that fits the question; a bare follow-up takes the rule of the question that it follows. */

@@ -14,7 +14,11 @@ export type Message =
       readonly calls: readonly { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }[];
     };
 
+/** A file that the user attached. `sent`: its bytes are in the request; else only a marker tells of it. */
+export type File = { readonly mime: string; readonly bytes: number; readonly sent: boolean };
+
 /** Results stand in the order of the calls that they answer. */
 export type UserPart =
   | { readonly kind: "text"; readonly text: string }
+  | ({ readonly kind: "file" } & File)
   | { readonly kind: "result"; readonly tool: string; readonly output: unknown; readonly error: string | null };

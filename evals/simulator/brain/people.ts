@@ -7,6 +7,8 @@ export type Person =
   | { readonly kind: "nobody" };
 
 const CAP = "\\p{Lu}[\\p{L}\\p{M}'.\\-]*";
+/** A name ends where its word ends: "Coenzyme Q10" is nobody called Coenzyme Q. */
+const WHOLE = "(?![\\p{L}\\p{M}\\d])";
 const LOW = "[\\p{L}][\\p{L}\\p{M}'\\-]+";
 const OWNED =
   "medications?|meds|medicines?|drugs|plan|list|profile|chart|record|labs?|results|allergies|conditions|current|draft|regimen";
@@ -21,9 +23,9 @@ export function personIn(question: string): Person {
   const named =
     match(text, `\\b[Pp]atient(?:\\s+(?:named|called))?,?\\s+(${CAP}(?:\\s+${CAP}){0,3})`, true) ??
     match(text, `(${CAP}(?:\\s+${CAP}){0,3})'s\\s+(?:\\p{L}+\\s+)?(?:${OWNED})\\b`, true) ??
-    match(text, `\\bfor\\s+(${CAP}(?:\\s+${CAP}){1,3})`, true) ??
-    match(text, `\\b(?:to|of|about|does|can|should|may|is|with|give)\\s+(${CAP}(?:\\s+${CAP}){1,3})`, false) ??
-    match(text, `(?<!\\p{L})(${CAP}(?:\\s+${CAP}){1,3})(?!\\p{L})`, false) ??
+    match(text, `\\bfor\\s+(${CAP}(?:\\s+${CAP}){1,3})${WHOLE}`, true) ??
+    match(text, `\\b(?:to|of|about|does|can|should|may|is|with|give)\\s+(${CAP}(?:\\s+${CAP}){1,3})${WHOLE}`, false) ??
+    match(text, `(?<!\\p{L})(${CAP}(?:\\s+${CAP}){1,3})${WHOLE}`, false) ??
     match(text, `\\b(?:for|about)\\s+(${CAP})\\s*[.?!]?$`, false) ??
     lowerCase(text);
   if (named !== undefined) return named;

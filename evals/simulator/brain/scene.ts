@@ -1,6 +1,6 @@
 import { canonical } from "../canonical.ts";
 import { type Context, NO_CONTEXT, readContext } from "./context.ts";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation, File, UserPart } from "./conversation.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
 import type { Call } from "./reply.ts";
 
@@ -10,6 +10,7 @@ export type Done = Call & { readonly outcome: Outcome };
 export type Exchange = {
   readonly question: string;
   readonly context: Context;
+  readonly files: readonly File[];
   readonly done: readonly Done[];
   readonly answer: string;
 };
@@ -27,7 +28,7 @@ export type Scene = {
   readonly notes: readonly string[];
 };
 
-type Draft = { question: string; context: Context; done: Done[]; answer: string };
+type Draft = { question: string; context: Context; files: readonly File[]; done: Done[]; answer: string };
 
 /** Cuts a conversation into exchanges: a new one begins with each text of the user's own. */
 export function readScene({ system, tools, messages }: Conversation): Scene {
@@ -48,15 +49,23 @@ export function readScene({ system, tools, messages }: Conversation): Scene {
       current?.done.push({ ...call, outcome: outcomeOf(result.output, result.error) });
     }
     open = [];
-    const texts = message.parts.flatMap((part) => (part.kind === "text" ? [part.text.trim()] : []));
+    const files = message.parts.flatMap(filesIn);
+    const texts = message.parts.flatMap((part) =>
+      part.kind === "text" && markedFile(part.text) === undefined ? [part.text.trim()] : [],
+    );
+    const known = exchanges.length;
     for (const [index, text] of texts.entries()) {
-      // The context stands before the user's words; the same letters as the last text are the user's words.
-      if (isBlock("context", text) && index < texts.length - 1) context = readContext(text);
+      // The context stands before the user's words and files; the same letters as the last text are the user's words.
+      if (isBlock("context", text) && (index < texts.length - 1 || files.length > 0)) context = readContext(text);
       else if (isBlock("[a-z_-]*(?:summary|history)", text)) notes.push(blockText(text));
-      else exchanges.push({ question: text, context, done: [], answer: "" });
+      else exchanges.push({ question: text, context, files: [], done: [], answer: "" });
     }
+    if (files.length === 0) continue;
+    // A file may come without a word.
+    if (exchanges.length === known) exchanges.push({ question: "", context, files, done: [], answer: "" });
+    else exchanges.splice(-1, 1, { ...(exchanges.at(-1) as Draft), files });
   }
-  const now = exchanges.at(-1) ?? { question: "", context, done: [], answer: "" };
+  const now = exchanges.at(-1) ?? { question: "", context, files: [], done: [], answer: "" };
   return {
     tools: new Set(tools),
     skills: new Set(skillsIn(system)),
@@ -77,6 +86,17 @@ export function pastCalls(scene: Scene): readonly Done[] {
 export function outcomeNow(scene: Scene, call: Call): Outcome | undefined {
   const key = canonical([call.tool, call.args]);
   return scene.now.done.findLast((done) => canonical([done.tool, done.args]) === key)?.outcome;
+}
+
+function filesIn(part: UserPart): readonly File[] {
+  if (part.kind === "file") return [part];
+  return part.kind === "text" ? [markedFile(part.text) ?? []].flat() : [];
+}
+
+/** What the agent writes where a file's bytes are not sent. */
+function markedFile(text: string): File | undefined {
+  const [, mime, bytes] = /^\[Attachment: ([\w.+-]+\/[\w.+-]+), (\d+) bytes\]$/.exec(text.trim()) ?? [];
+  return mime === undefined ? undefined : { mime, bytes: Number(bytes), sent: false };
 }
 
 const isBlock = (name: string, text: string): boolean => new RegExp(`^<(${name})[\\s>][\\s\\S]*</\\1>$`).test(text);

@@ -25,6 +25,15 @@ describe("nouns", () => {
 });
 
 describe("people", () => {
+  test("a supplement with a number in its name is nobody", () => {
+    expect(personIn("Does Coenzyme Q10 interact with warfarin?")).toEqual({ kind: "nobody" });
+    expect(personIn("Recommend Coenzyme Q10 for Ada Example")).toEqual({
+      kind: "named",
+      name: "Ada Example",
+      sure: true,
+    });
+  });
+
   const named = (name: string, sure: boolean) => ({ kind: "named", name, sure });
   const cases: readonly [string, unknown][] = [
     ["check interactions for patient Orla Quensby", named("Orla Quensby", true)],

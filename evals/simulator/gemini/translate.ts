@@ -41,5 +41,9 @@ function userPartOf(part: GeminiPart): readonly UserPart[] {
       },
     ];
   }
+  if (part.inlineData !== undefined) {
+    const { mimeType = "", data = "" } = part.inlineData;
+    return [{ kind: "file", mime: mimeType, bytes: Buffer.byteLength(data, "base64"), sent: true }];
+  }
   return part.text === undefined || part.text.trim() === "" ? [] : [{ kind: "text", text: part.text }];
 }

@@ -15,7 +15,7 @@ const part = z.looseObject({
       response: z.record(z.string(), z.unknown()).optional(),
     })
     .optional(),
-  inlineData: z.looseObject({}).optional(),
+  inlineData: z.looseObject({ mimeType: z.string().optional(), data: z.string().optional() }).optional(),
   fileData: z.looseObject({}).optional(),
 });
 

@@ -22,6 +22,7 @@ export const RULES = {
   C10: contents.responsesAsked,
   C11: contents.responsesInOrder,
   C12: contents.responseIdsMatch,
+  C13: contents.inlineDataValid,
   S1: signed.firstCallSigned,
   S2: signed.signatureGenuine,
   S3: signed.signatureOnItsPart,

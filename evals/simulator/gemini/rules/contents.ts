@@ -64,6 +64,28 @@ export const partsFitRole: Rule = ({ contents = [] }) =>
     return undefined;
   });
 
+/** What the API's guides name for images, documents and text; others exist, but this agent has no use for them. */
+const MIME_TYPES = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/webp",
+  "image/heic",
+  "image/heif",
+  "application/pdf",
+  "text/plain",
+]);
+const isBase64 = (data: string): boolean => Buffer.from(data, "base64").toString("base64") === data;
+
+export const inlineDataValid: Rule = ({ contents = [] }) =>
+  inParts(contents, ({ inlineData }, { role }) => {
+    if (inlineData === undefined) return undefined;
+    const { mimeType, data } = inlineData;
+    if (role !== "user") return "inlineData is allowed in a user turn only";
+    if (mimeType === undefined || !MIME_TYPES.has(mimeType)) return "inlineData: unsupported MIME type";
+    if (data === undefined || data === "") return "inlineData.data must not be empty";
+    return isBase64(data) ? undefined : "inlineData.data: base64 decoding failed";
+  });
+
 export const callsAnswered: Rule = ({ contents = [] }) =>
   firstOf(contents, (content, at) => {
     const wanted = calls(content).length;

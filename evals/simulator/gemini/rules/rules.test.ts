@@ -15,6 +15,7 @@ const model = (...parts: GeminiPart[]): GeminiContent => ({ role: "model", parts
 const answer = (name: string, id?: string): GeminiPart => ({
   functionResponse: { name, response: { output: "x" }, ...(id === undefined ? {} : { id }) },
 });
+const file = (mimeType: string, data: string): GeminiPart => ({ inlineData: { mimeType, data } });
 const hi = user({ text: "hi" });
 const reply = { text: "It is so." };
 const closed = (text: string): GeminiPart => ({ text: "", thoughtSignature: own.issue({ kind: "text", text }, "s") });
@@ -42,6 +43,7 @@ describe("contents", () => {
       [hi, model(signed, bare), user(answer("find"), answer("look"), { text: "and?" })],
     ],
     ["text before the calls", [hi, model(reply, signed), user(answer("find"))]],
+    ["a file after the user's words", [user({ text: "hi" }, file("image/png", "iVBORw==")), model(reply), hi]],
     ["a thought part that is sent back", [hi, model({ text: "hm", thought: true }, reply), hi]],
   ];
   test.each(good)("accepts %s", (_, contents) => {
@@ -65,6 +67,12 @@ describe("contents", () => {
     ["C10", "a response that nobody asked for", [user(answer("find"))]],
     ["C11", "responses in another order", [hi, model(signed, bare), user(answer("look"), answer("find"))]],
     ["C12", "a response with an id that no call has", [hi, model(signed), user(answer("find", "c9"))]],
+    ["C13", "a file of the model's", [hi, model(file("image/png", "iVBORw==")), hi]],
+    ["C13", "a file without a type", [user({ inlineData: { data: "iVBORw==" } })]],
+    ["C13", "a file of a type that is not taken", [user(file("image/gif", "R0lGODlh"))]],
+    ["C13", "a file without bytes", [user(file("image/png", ""))]],
+    ["C13", "a file that is not base64", [user(file("image/png", "iVBORw="))]],
+    ["C13", "a file in the web's base64", [user(file("image/png", "_-8="))]],
   ];
   test.each(bad)("[%s] refuses %s", (rule, _, contents) => {
     expect(ofContents(...contents)).toBe(rule);
