@@ -1,4 +1,5 @@
 import type { AssistantPart, Entry, Issuer } from "./conversation/entries.ts";
+import type { MediaByBlob } from "./conversation/media.ts";
 
 /** A tool as the model is told of it. `inputSchema` is the untouched original JSON Schema. */
 export type ToolDeclaration = {
@@ -13,6 +14,8 @@ export type ModelRequest = {
   readonly tools: readonly ToolDeclaration[];
   /** History since the anchor, in order; ends with something the model has to answer. */
   readonly entries: readonly Entry[];
+  /** Bytes of attachments, fetched for this call. One that is missing, or all when absent, stays its marker's text. */
+  readonly media?: MediaByBlob;
   readonly maxOutputTokens: number;
   readonly thinking: boolean;
 };

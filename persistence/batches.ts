@@ -7,10 +7,10 @@ import { clear } from "./text.ts";
 
 /**
  * The part of a statement that writes a batch, for the rows of `gate`: a CTE that names the session only when the
- * statement may write. Adds the CTEs `e`, `i` and `f`.
+ * statement may write. Adds the CTEs `e`, `i`, `f` and `d`.
  */
 export function batchWrites(sql: Sql, gate: Fragment, fence: Fence, batch: Batch, cipher: SessionCipher): Fragment {
-  const { turnId, entries, intents, finished } = batch;
+  const { turnId, entries, intents, finished, anchor } = batch;
   const first = entries[0];
   const row = first
     ? sql`, e as (
@@ -43,7 +43,13 @@ export function batchWrites(sql: Sql, gate: Fragment, fence: Fence, batch: Batch
           and tool_calls.call_id in (select jsonb_array_elements_text(${sql.json(finished)}))
       )`
     : sql``;
-  return sql`${row}${calls}${ended}`;
+  const drafts = anchor
+    ? sql`, d as (
+        delete from summaries using ${gate}
+        where summaries.session_id = ${gate}.session_id and summaries.anchor <= ${anchor.from}
+      )`
+    : sql``;
+  return sql`${row}${calls}${ended}${drafts}`;
 }
 
 /** Tells a repeated write from another one, without showing what was written. */

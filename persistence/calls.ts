@@ -9,10 +9,11 @@ export function postgresCalls({ sql, onBad }: Database): Calls {
   const insert = (rows: readonly ModelCallRow[]) =>
     asked(sql`
       insert into model_calls (session_id, turn_id, step, attempt, profile, issuer, outcome,
-        input, output, thinking, cached, ms, projector)
+        input, output, thinking, cached, ms, projector, purpose)
       select * from jsonb_to_recordset(${sql.json(rows.map(columns) as never)}) as row (
         session_id uuid, turn_id uuid, step integer, attempt integer, profile text, issuer text, outcome text,
-        input integer, output integer, thinking integer, cached integer, ms integer, projector integer)
+        input integer, output integer, thinking integer, cached integer, ms integer, projector integer,
+        purpose text)
       on conflict do nothing`);
 
   const record = async (rows: readonly ModelCallRow[]): Promise<void> => {
@@ -43,6 +44,7 @@ function columns(row: ModelCallRow) {
     ...row.usage,
     ms: Math.round(row.ms),
     projector: row.projector,
+    purpose: row.purpose ?? "turn",
   };
 }
 

@@ -43,13 +43,20 @@ export function postgresHistories({ sql, keys }: Database): Histories {
     return rows.length > 0;
   };
 
+  // A repeated statement finds the anchor moved already, and leaves it.
+  const moved = (anchor: Batch["anchor"]) =>
+    anchor === undefined
+      ? sql`anchor = anchor`
+      : sql`anchor = case anchor when ${anchor.from} then ${anchor.to} else anchor end`;
+
   const append = async (fence: Fence, batch: Batch, cipher: SessionCipher): Promise<void> => {
-    const { turnId, opens, reserveSeq } = batch;
+    const { turnId, opens, reserveSeq, anchor } = batch;
+    const changesSession = opens !== undefined || reserveSeq !== undefined || anchor !== undefined;
     const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
     const [outcome] = await asked(sql<Outcome[]>`
       with o as (
         select id as session_id from sessions where ${held(sql, fence)}
-        ${opens || reserveSeq ? sql`for no key update` : sql`for share`}
+        ${changesSession ? sql`for no key update` : sql`for share`}
       ), t as (
         ${
           opens
@@ -60,11 +67,11 @@ export function postgresHistories({ sql, keys }: Database): Histories {
             : sql`select session_id from o`
         }
       )${
-        opens || reserveSeq
+        changesSession
           ? sql`, s as (
               update sessions set
                 turns = greatest(turns, ${opens?.n ?? 0}), title = coalesce(title, ${title}),
-                seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0})
+                seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0}), ${moved(anchor)}
               from t where id = t.session_id
             )`
           : sql``
@@ -74,7 +81,7 @@ export function postgresHistories({ sql, keys }: Database): Histories {
   };
 
   const settle = async (fence: Fence, settlement: Settlement, cipher: SessionCipher): Promise<void> => {
-    const { turnId, turn, outcome, status, nextSeq, opens, reserveSeq } = settlement;
+    const { turnId, turn, outcome, status, nextSeq, opens, reserveSeq, anchor } = settlement;
     const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
     const [done] = await asked(sql<Outcome[]>`
       with o as (
@@ -87,7 +94,8 @@ export function postgresHistories({ sql, keys }: Database): Histories {
         update sessions set
           unsettled = unsettled - 1, status = case when unsettled > 1 then 'turning' else ${status} end,
           turns = greatest(turns, ${turn.n}), title = coalesce(title, ${title}), updated_at = now(),
-          next_seq = ${nextSeq}, seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0})
+          next_seq = ${nextSeq}, seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0}),
+          ${moved(anchor)}
         from t where id = t.session_id
       ), b as (
         insert into blocks (session_id, turn_id, n, epoch, digest, body)

@@ -1,4 +1,6 @@
 import postgres from "postgres";
+import { type BlobStore, noBlobs } from "./blobs/blob-store.ts";
+import { postgresBlobs } from "./blobs/blobs.ts";
 import { postgresCalls } from "./calls.ts";
 import type { KeyRing } from "./cipher/key-ring.ts";
 import type { Database } from "./fence.ts";
@@ -7,9 +9,11 @@ import { postgresHistories } from "./histories.ts";
 import { postgresInbox } from "./inbox.ts";
 import { migrate } from "./migrate.ts";
 import { postgresNodes } from "./nodes.ts";
+import { postgresResults } from "./results.ts";
 import { sessionKeys } from "./session-keys.ts";
 import { postgresSessions } from "./sessions.ts";
 import type { Store } from "./store.ts";
+import { postgresSummaries } from "./summaries.ts";
 import { postgresTurns } from "./turns.ts";
 
 export type ConnectOptions = {
@@ -48,6 +52,8 @@ export type StoreOptions = {
   readonly ring: KeyRing;
   /** Told the code of what was skipped: a refused telemetry row, a title that can't be opened. */
   readonly onBad?: (code: string) => void;
+  /** Where the bytes of uploads are kept; none by default. */
+  readonly blobs?: BlobStore;
   /** Most session ciphers kept in memory. */
   readonly cachedKeys?: number;
 };
@@ -56,16 +62,21 @@ export type StoreOptions = {
  * Brings the database up to date and opens it. Everything that the store throws is a `Failure`: `StoreUnavailable`
  * (try again), `StoreRefused` (a bug), `OwnershipLost`, `SessionBroken`, `TurnNotOpen`; here also `DatabaseNewer`.
  */
-export async function openStore({ sql, ring, onBad = () => {}, cachedKeys }: StoreOptions): Promise<Store> {
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { sql, ring, onBad = () => {}, blobs: bytes = noBlobs, cachedKeys } = options;
   await migrate(sql);
   const database: Database = { sql, ring, keys: sessionKeys(sql, ring, cachedKeys), onBad };
+  const blobs = postgresBlobs(database, bytes);
   return Object.freeze({
-    sessions: postgresSessions(database),
+    sessions: postgresSessions(database, blobs.removeErased),
     inbox: postgresInbox(database),
     histories: postgresHistories(database),
     turns: postgresTurns(database),
     grants: postgresGrants(database),
     nodes: postgresNodes(database),
     calls: postgresCalls(database),
+    summaries: postgresSummaries(database),
+    results: postgresResults(database),
+    blobs,
   });
 }

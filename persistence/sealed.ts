@@ -1,4 +1,4 @@
-import type { CommandId, SessionId, TurnId } from "../machines/ids.ts";
+import type { BlobId, CommandId, SessionId, TurnId } from "../machines/ids.ts";
 import type { Place } from "./cipher/place.ts";
 import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { SessionBroken } from "./store.ts";
@@ -11,6 +11,9 @@ export const places = {
   entries: (pos: number): Place => ({ table: "entries", column: "body", row: pos }),
   blocks: (id: TurnId): Place => ({ table: "blocks", column: "body", row: id }),
   grants: (id: TurnId): Place => ({ table: "grants", column: "body", row: id }),
+  blobs: (id: BlobId): Place => ({ table: "blobs", column: "bytes", row: id }),
+  summaries: (anchor: number): Place => ({ table: "summaries", column: "body", row: anchor }),
+  results: (id: string): Place => ({ table: "results", column: "body", row: id }),
 } as const;
 
 /** Opens a stored value; throws `SessionBroken` when it can't be trusted or has another form than `has` asks for. */

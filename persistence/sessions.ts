@@ -15,7 +15,11 @@ type Listed = {
   readonly next_seq: string;
 };
 
-export function postgresSessions({ sql, keys, onBad }: Database): Sessions {
+/** `removeBytes` removes what lies outside the database; it never rejects. */
+export function postgresSessions(
+  { sql, keys, onBad }: Database,
+  removeBytes: (id: SessionId) => Promise<void>,
+): Sessions {
   // A resting session whose owner died without putting it to sleep is asleep all the same.
   const listed = sql`
     id, title, updated_at, data_key,
@@ -127,9 +131,13 @@ export function postgresSessions({ sql, keys, onBad }: Database): Sessions {
     },
 
     async erase(id, owner) {
-      const erased = await asked(sql`delete from sessions where id = ${id} and owner = ${owner}`);
-      if (erased.count > 0) keys.forget(id);
-      return erased.count > 0;
+      const erased = await asked(sql`
+        with gone as (delete from sessions where id = ${id} and owner = ${owner} returning id)
+        insert into blob_leftovers (key) select id from gone`);
+      if (erased.count === 0) return false;
+      keys.forget(id);
+      await removeBytes(id);
+      return true;
     },
   };
 }

@@ -1,6 +1,7 @@
-import type { PlacedEntry } from "../machines/conversation/entries.ts";
+import type { SummaryDraft } from "../machines/compaction/summary.rules.ts";
+import type { Attachment, PlacedEntry } from "../machines/conversation/entries.ts";
 import { Failure } from "../machines/failure.ts";
-import type { CallId, CommandId, NodeId, SessionId, TurnId, UserId } from "../machines/ids.ts";
+import type { BlobId, CallId, CommandId, NodeId, SessionId, TurnId, UserId } from "../machines/ids.ts";
 import type { Credential, Principal } from "../machines/principal.ts";
 import type { Turn, TurnOutcome } from "../machines/protocol/turns.ts";
 
@@ -115,6 +116,8 @@ export type Batch = {
   readonly opens?: { readonly n: number; readonly title: string };
   /** New bound of reserved signal numbers, when the owner nears the old one. */
   readonly reserveSeq?: number;
+  /** The batch holds a summary: the anchor moves, if it is still where it was, and drafts for it are removed. */
+  readonly anchor?: { readonly from: number; readonly to: number };
 };
 
 export type Settlement = Batch & {
@@ -142,6 +145,8 @@ export type ModelCallRow = {
   };
   readonly ms: number;
   readonly projector: number;
+  /** `turn` when left out. */
+  readonly purpose?: "turn" | "summary";
 };
 
 export type SessionRow = {
@@ -172,7 +177,10 @@ export interface Sessions {
   orphans(limit: number): Promise<readonly SessionId[]>;
   /** Raises the epochs of everything that nodes other than `node` hold, and frees it. Returns how many. */
   raiseAll(node: NodeId): Promise<number>;
-  /** Removes rows and key; false for an unknown or foreign id. */
+  /**
+   * Removes rows, key and uploads; false for an unknown or foreign id. Uploaded bytes that can't be removed now are
+   * removed by `Blobs.sweep`.
+   */
   erase(id: SessionId, owner: UserId): Promise<boolean>;
 }
 
@@ -226,6 +234,40 @@ export interface Calls {
   record(rows: readonly ModelCallRow[]): Promise<void>;
 }
 
+/** Uploaded files. Their bytes are sealed here and kept in a blob store; the table knows what there is. */
+export interface Blobs {
+  /** Keeps a file. `full`: the session holds as many bytes as it may. Throws `BlobsUnavailable` when nothing was kept. */
+  add(
+    id: SessionId,
+    file: Attachment & { readonly tokens: number },
+    content: Uint8Array,
+  ): Promise<"added" | "full" | "not_found">;
+  /** The uploads of this session among `blobIds`, marked as used by a message: from now on they stay as long as it does. */
+  attach(id: SessionId, blobIds: readonly BlobId[]): Promise<readonly Attachment[]>;
+  /** What was uploaded; undefined when it is gone or can't be trusted. Throws `BlobsUnavailable`. */
+  read(id: SessionId, blobId: BlobId): Promise<Uint8Array | undefined>;
+  /** Removes uploads that no message took up and bytes whose rows are gone. Returns how many bytes' keys it removed. */
+  sweep(): Promise<number>;
+}
+
+export type { SummaryDraft };
+
+export interface Summaries {
+  /**
+   * Keeps a draft; false when there is one for this anchor, the anchor has moved, or the session is gone. Needs no lease:
+   * it changes no history.
+   */
+  keep(id: SessionId, draft: SummaryDraft): Promise<boolean>;
+  find(id: SessionId, anchor: number): Promise<SummaryDraft | undefined>;
+}
+
+/** Tool results that were too long for the history, whole. */
+export interface Results {
+  /** Throws `OwnershipLost` when the epoch was raised. */
+  keep(fence: Fence, result: { turnId: TurnId; callId: CallId; text: string }): Promise<void>;
+  read(id: SessionId, callId: string): Promise<string | undefined>;
+}
+
 /** Everything that remembers. Made by `openStore` (persistence/postgres.ts). */
 export type Store = {
   readonly sessions: Sessions;
@@ -235,6 +277,9 @@ export type Store = {
   readonly grants: Grants;
   readonly nodes: Nodes;
   readonly calls: Calls;
+  readonly summaries: Summaries;
+  readonly results: Results;
+  readonly blobs: Blobs;
 };
 
 /** Another node raised the epoch: drop the actor, write nothing. */

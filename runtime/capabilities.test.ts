@@ -3,7 +3,9 @@ import { assist } from "../assist.config.ts";
 import type { Clock } from "../machines/effects.ts";
 import { userId } from "../machines/ids.ts";
 import { loadSkills } from "../skills/registry.ts";
+import type { Missing } from "../tools/mcp/servers.ts";
 import type { Tool, ToolResult } from "../tools/tool.ts";
+import type { PrincipalToolbox } from "../tools/toolbox.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { realChance } from "./effects.ts";
 
@@ -22,6 +24,13 @@ const reads = (name: string, run: Tool["run"]): Tool => ({
 });
 const ok = (data: unknown): ToolResult => ({ kind: "ok", text: "", data });
 
+const boxOf = (tools: readonly Tool[], missing: readonly Missing[] = []): PrincipalToolbox => ({
+  tools,
+  find: (name) => tools.find((tool) => tool.name === name),
+  degraded: missing.length > 0,
+  missing,
+});
+
 /** Sleeps end when the test says so. */
 function scene(tools: readonly Tool[]) {
   const alarms: (() => void)[] = [];
@@ -35,10 +44,13 @@ function scene(tools: readonly Tool[]) {
         signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
       }),
   };
-  const box = { tools, find: (name: string) => tools.find((tool) => tool.name === name), degraded: false, missing: [] };
-  const toolboxes = { toolboxFor: async () => box };
+  let list = async () => boxOf(tools);
+  const toolboxes = { toolboxFor: () => list() };
   const of = capabilitiesOf({ agent: assist, skills: loadSkills(), toolboxes, clock, chance: realChance });
-  return { capabilities: of(caller), late: () => alarms.splice(0).map((ring) => ring()) };
+  const relist = (next: typeof list) => {
+    list = next;
+  };
+  return { capabilities: of(caller), late: () => alarms.splice(0).map((ring) => ring()), relist };
 }
 
 test("the prompt lists the enabled skills and no others", async () => {
@@ -98,4 +110,24 @@ test("a turn that is cut short while it looks stops looking", async () => {
   const naming = capabilities.describe({ patientId: "pat-9" }, stop.signal);
   stop.abort(new Error("cancelled"));
   await expect(naming).rejects.toThrow("cancelled");
+});
+
+test("F-04 tools are listed anew for the next step; a list that can't be had now, or is late, leaves them as they are", async () => {
+  const [old, fresh] = [reads("old", async () => ok(1)), reads("fresh", async () => ok(1))];
+  const { capabilities, late, relist } = scene([old]);
+  const first = await capabilities;
+  const stop = new AbortController();
+  const again = () => first.relisted?.(stop.signal);
+  relist(async () => boxOf([fresh], [{ server: "b", reason: "unavailable", stale: true }]));
+  const next = await again();
+  expect([next?.toolbox.tools, next?.system, (next?.fixed.tools ?? 0) > 0]).toEqual([[fresh], first.system, true]);
+  relist(async () => boxOf([], [{ server: "b", reason: "auth", stale: false }]));
+  expect(await again()).toBe(first);
+  relist(() => new Promise(() => undefined));
+  const waiting = again();
+  late();
+  expect(await waiting).toBe(first);
+  const stopped = again();
+  stop.abort(new Error("cancelled"));
+  await expect(stopped).rejects.toThrow("cancelled");
 });

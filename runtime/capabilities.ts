@@ -6,12 +6,15 @@ import { loadedSkills } from "../skills/loaded.ts";
 import type { Skills } from "../skills/registry.ts";
 import { runTool } from "../tools/execute.ts";
 import type { Tool, Toolbox } from "../tools/tool.ts";
-import type { Toolboxes } from "../tools/toolbox.ts";
+import type { PrincipalToolbox, Toolboxes } from "../tools/toolbox.ts";
 import type { Caller } from "./sessions/conversations.ts";
 import type { Capabilities, Screen } from "./sessions/world.ts";
 
 /** Naming what is on the screen is a courtesy: it may not hold a turn up for longer. */
 const DESCRIBE_MS = 2_000;
+
+/** A step waits no longer for a list of tools that may be newer. */
+const RELIST_MS = 2_000;
 
 export type CapabilityParts = {
   readonly agent: AgentDefinition;
@@ -26,9 +29,9 @@ export function capabilitiesOf(parts: CapabilityParts) {
   const { agent, skills, toolboxes } = parts;
   return async (caller: Caller): Promise<Capabilities> => {
     const { flags } = caller.principal;
-    const toolbox = await toolboxes.toolboxFor(caller.principal, caller.credential);
     const index = skills.forFlags(flags);
-    return {
+    const listed = () => toolboxes.toolboxFor(caller.principal, caller.credential);
+    const having = (toolbox: PrincipalToolbox): Capabilities => ({
       system: systemPrompt(agent, index),
       toolbox,
       fixed: {
@@ -43,8 +46,34 @@ export function capabilitiesOf(parts: CapabilityParts) {
         return name === undefined || body === undefined ? [] : [{ name, body }];
       },
       describe: (screen, signal) => describe(parts, toolbox, caller, screen, signal),
-    };
+      async relisted(signal) {
+        const again = await inTime(parts.clock, listed(), signal);
+        return again === undefined || lacks(again, toolbox) ? this : having(again);
+      },
+    });
+    return having(await listed());
   };
+}
+
+/** A server that can't be asked for its list takes no tools away from a turn that has them. */
+function lacks(again: PrincipalToolbox, before: PrincipalToolbox): boolean {
+  const lost = ({ missing }: PrincipalToolbox) => missing.filter(({ stale }) => !stale).map(({ server }) => server);
+  const known = lost(before);
+  return lost(again).some((server) => !known.includes(server));
+}
+
+/** What `work` came to; undefined when it takes too long. */
+async function inTime<T>(clock: Clock, work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const done = new AbortController();
+  const late = clock.sleep(RELIST_MS, AbortSignal.any([signal, done.signal])).then(
+    () => undefined,
+    () => void signal.throwIfAborted(),
+  );
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    done.abort();
+  }
 }
 
 async function describe(

@@ -79,7 +79,13 @@ describe("the environment", () => {
       ],
       gemini: ["key-1", "https://gateway.example/gemini", "care"],
       bedrock: { region: "eu-central-1", endpoint: "http://127.0.0.1:9" },
-      blobs: { kind: "s3", bucket: "bucket", prefix: "a/b", endpoint: "http://127.0.0.1:10" },
+      blobs: {
+        kind: "s3",
+        bucket: "bucket",
+        prefix: "a/b",
+        endpoint: "http://127.0.0.1:10",
+        region: "eu-central-1",
+      },
       grants: false,
       frozen: true,
     });

@@ -10,7 +10,14 @@ const LOG_LEVELS: readonly LogLevel[] = ["trace", "debug", "info", "warn", "erro
 export type EncryptionKey = { readonly id: string; readonly key: Secret };
 export type BlobsConfig =
   | { readonly kind: "file"; readonly folder: string }
-  | { readonly kind: "s3"; readonly bucket: string; readonly prefix: string; readonly endpoint?: string };
+  | {
+      readonly kind: "s3";
+      readonly bucket: string;
+      readonly prefix: string;
+      readonly endpoint?: string;
+      /** Absent: as the SDK finds it. */
+      readonly region?: string;
+    };
 
 /** The environment as the composition roots use it. Times are milliseconds; an absent part is not configured. */
 export type Config = {
@@ -37,6 +44,8 @@ export type Config = {
     readonly model?: string;
   };
   readonly bedrock?: { readonly region: string; readonly endpoint?: string; readonly model?: string };
+  /** Model that sums conversations up. Absent: a cheap one of the first route's make. */
+  readonly summaryModel?: string;
   readonly operatorToken?: Secret;
   readonly grants: boolean;
   readonly embeddedWorkers: number;
@@ -81,6 +90,7 @@ export function readConfig(env: Environment): Config {
     allowNoOrigin: read.flag("ALLOW_NO_ORIGIN", platformUrl === undefined),
     gemini: readGemini(read),
     bedrock: readBedrock(read),
+    summaryModel: read.text("SUMMARY_MODEL"),
     operatorToken: read.secret(
       "OPERATOR_TOKEN",
       (text) => /^[\x21-\x7e]{1,512}$/.test(text),
@@ -175,13 +185,20 @@ function readBedrock(read: Reader): Config["bedrock"] | undefined {
 
 function readBlobs(read: Reader, dataDir: string): BlobsConfig {
   const endpoint = read.url("S3_ENDPOINT", ["http:", "https:"]);
+  const region = read.text("AWS_REGION") ?? read.text("AWS_DEFAULT_REGION");
   const blobs = read.parsed("BLOBS_URL", "file:<folder> or s3://bucket/prefix", (text): BlobsConfig | undefined => {
     const [, folder] = /^file:(?:\/\/(?=\/))?(.+)$/.exec(text) ?? [];
     if (folder !== undefined) return { kind: "file", folder: resolve(folder) };
     const [, bucket, prefix = ""] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(text) ?? [];
     return bucket === undefined
       ? undefined
-      : { kind: "s3", bucket, prefix, ...(endpoint === undefined ? {} : { endpoint }) };
+      : {
+          kind: "s3",
+          bucket,
+          prefix,
+          ...(endpoint !== undefined && { endpoint }),
+          ...(region !== undefined && { region }),
+        };
   });
   return blobs ?? { kind: "file", folder: resolve(dataDir, "blobs") };
 }

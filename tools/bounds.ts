@@ -4,19 +4,21 @@ export const RESULT_CHARACTERS = 24_000;
 const HEAD_SHARE = 0.75;
 const count = (n: number) => n.toLocaleString("en-US");
 
-const marker = (missing: number, total: number) =>
-  `\n[… ${count(missing)} of ${count(total)} characters are left out here. To see them, narrow the request: a more specific query, a smaller limit, or single ids. …]\n`;
+const NARROW = "To see them, narrow the request: a more specific query, a smaller limit, or single ids.";
+
+const marker = (missing: number, total: number, hint: string) =>
+  `\n[… ${count(missing)} of ${count(total)} characters are left out here. ${hint} …]\n`;
 
 /**
  * The text itself when it fits into `max` characters, else its beginning and end around a marker that says how much is missing.
- * Always valid Unicode, never longer than `max` (200 at least).
+ * Always valid Unicode, never longer than `max` (200 at least, 400 with a hint of the caller's). `hint` says how to see the rest.
  */
-export function bounded(text: string, max: number = RESULT_CHARACTERS): string {
+export function bounded(text: string, max: number = RESULT_CHARACTERS, hint: string = NARROW): string {
   if (text.length <= max) return text.toWellFormed();
-  const room = Math.max(0, max - marker(text.length, text.length).length);
+  const room = Math.max(0, max - marker(text.length, text.length, hint).length);
   const head = clipped(text, Math.floor(room * HEAD_SHARE));
   const tail = endOf(text, room - Math.floor(room * HEAD_SHARE));
-  return (head + marker(text.length - head.length - tail.length, text.length) + tail).toWellFormed();
+  return (head + marker(text.length - head.length - tail.length, text.length, hint) + tail).toWellFormed();
 }
 
 /** The first `max` characters without half a surrogate pair at the end. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { CardData, CardSignal } from "../machines/protocol/cards.ts";
 import { excerpt } from "./bounds.ts";
-import { type Study, studiesIn } from "./evidence-memory.ts";
+import type { Study } from "./evidence-memory.ts";
 
 /** What the agent adds to a discovered tool: words for the user while it runs, and a card made of its result. */
 export type Decoration = { readonly title: string; readonly card?: (data: unknown) => CardSignal | undefined };
@@ -39,13 +39,8 @@ export const decorations: Readonly<Record<string, Decoration>> = {
       return found && { kind: "knowledge_base_results", data: { articles: found } };
     },
   },
-  evidence_search: {
-    title: "Searching the evidence",
-    card(data) {
-      const found = some(studiesIn(data).map(citation));
-      return found && { kind: "citations", data: { sources: found } };
-    },
-  },
+  // What a search finds is not what an answer rests on: cite_sources shows that.
+  evidence_search: { title: "Searching the evidence" },
   depletion_check: { title: "Checking nutrient depletions" },
   product_search: { title: "Searching the catalog" },
   patient_search: { title: "Looking for the patient" },

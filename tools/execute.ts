@@ -1,7 +1,7 @@
 import type { ToolCall } from "../machines/conversation/entries.ts";
 import { never } from "../machines/failure.ts";
 import { clipped } from "./bounds.ts";
-import type { Tool, Toolbox, ToolContext, ToolResult } from "./tool.ts";
+import type { Tool, Toolbox, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
 import { validateArguments } from "./validate.ts";
 
 /** What all calls of one step have in common. */
@@ -19,6 +19,7 @@ export async function runTool(
   call: ToolCall,
   step: StepContext,
   signal: AbortSignal,
+  onProgress?: (progress: ToolProgress) => void,
 ): Promise<ToolResult> {
   signal.throwIfAborted();
   if (call.broken !== undefined) return brokenCall(call, call.broken);
@@ -31,6 +32,7 @@ export async function runTool(
       ...shared,
       callId: call.callId,
       idempotencyKey: key,
+      ...(onProgress && { onProgress }),
       call: (inner, innerArgs) => run(inner, innerArgs, `${key}.${inner}`),
     };
     return runValid(tool, args, context, signal, step.onFault);

@@ -10,6 +10,9 @@ export type ToolTraits = {
   readonly repeatable: boolean;
 };
 
+/** How far a running call says it is: `progress` of `total`, in units of its own. For people; never a part of the history. */
+export type ToolProgress = { readonly progress: number; readonly total?: number; readonly message?: string };
+
 /** What a running tool knows of its call. */
 export type ToolContext = {
   readonly sessionId: SessionId;
@@ -26,6 +29,8 @@ export type ToolContext = {
   readonly loadedSkills: Set<string>;
   /** Calls another tool of this principal, without a history entry of its own (a card looking its data up). */
   readonly call: (name: string, args: unknown) => Promise<ToolResult>;
+  /** May be called at any rate; left out: nobody watches. */
+  readonly onProgress?: (progress: ToolProgress) => void;
 };
 
 /**
@@ -37,6 +42,8 @@ export type ToolResult =
       readonly kind: "ok";
       readonly text: string;
       readonly data?: unknown;
+      /** The text before it was bounded, where it had to be: kept, so that the model can read the rest of it. */
+      readonly full?: string;
       readonly card?: CardSignal;
       readonly skillLoaded?: string;
     }

@@ -246,10 +246,8 @@ test("decorations: titles, and cards from structured results; no findings, no ca
     data: { findings: [{ a, b, severity, mechanism, advice, sources: [{ title: "T", url: "https://e.example/s" }] }] },
   });
   expect(await cardOf("interaction_check", { items: ["zinc", "magnesium"] })).toBe(undefined);
-  expect(await cardOf("evidence_search", { query: "magnesium" })).toEqual({
-    kind: "citations",
-    data: { sources: studies },
-  });
+  // cite_sources shows the studies an answer rests on, not the search that found them.
+  expect(await cardOf("evidence_search", { query: "magnesium" })).toBe(undefined);
   const articles = [{ id: "h", title: "Orders", category: "ordering", excerpt: `${"word ".repeat(55).trim()}…` }];
   expect(await cardOf("knowledge_base_search", { query: "x" })).toEqual({
     kind: "knowledge_base_results",

@@ -3,6 +3,7 @@ import type { Credential, Principal } from "../machines/principal.ts";
 import type { Skills } from "../skills/registry.ts";
 import { citeSources } from "./builtin/cite-sources.ts";
 import { loadSkill } from "./builtin/load-skill.ts";
+import { type KeptResults, readResult } from "./builtin/read-result.ts";
 import { recommendLabs } from "./builtin/recommend-labs.ts";
 import { recommendLifestyle } from "./builtin/recommend-lifestyle.ts";
 import { recommendSupplements } from "./builtin/recommend-supplements.ts";
@@ -23,6 +24,8 @@ export type ToolboxesOptions = {
   readonly agent: AgentDefinition;
   readonly skills: Skills;
   readonly mcp: McpServers;
+  /** Results that were too long to be shown; left out: nothing can be read later. */
+  readonly results?: KeptResults;
   /** A discovered tool has the name of one of ours, which wins. */
   readonly onNameTaken?: (name: string) => void;
 };
@@ -30,7 +33,7 @@ export type ToolboxesOptions = {
 const MOST_MEMORIES = 1_000;
 
 /** Puts together builtins and discovered tools, decorates them as the agent says, and leaves out what the flags disable. */
-export function toolboxes({ agent, skills, mcp, onNameTaken }: ToolboxesOptions): Toolboxes {
+export function toolboxes({ agent, skills, mcp, results, onNameTaken }: ToolboxesOptions): Toolboxes {
   const memories = new Map<string, EvidenceMemory>();
   const memoryOf = (user: string): EvidenceMemory => {
     const memory = memories.get(user) ?? new EvidenceMemory();
@@ -44,7 +47,7 @@ export function toolboxes({ agent, skills, mcp, onNameTaken }: ToolboxesOptions)
   return {
     async toolboxFor(principal, credential) {
       const memory = memoryOf(principal.userId);
-      const builtins = builtinTools(skills, memory).filter(({ name }) => agent.builtins.includes(name));
+      const builtins = builtinTools(skills, memory, results).filter(({ name }) => agent.builtins.includes(name));
       const { tools, missing } = await mcp.discover({ principal, credential });
       const byName = new Map(builtins.map((tool) => [tool.name, tool]));
       for (const tool of tools) {
@@ -67,8 +70,10 @@ export function toolboxes({ agent, skills, mcp, onNameTaken }: ToolboxesOptions)
 }
 
 /** Every tool of ours there is; the agent names the ones it has. */
-function builtinTools(skills: Skills, memory: EvidenceMemory): readonly Tool[] {
-  return [loadSkill(skills), recommendSupplements, recommendLifestyle, recommendLabs, citeSources(memory)];
+function builtinTools(skills: Skills, memory: EvidenceMemory, results: KeptResults | undefined): readonly Tool[] {
+  const reading = results === undefined ? [] : [readResult(results)];
+  const shown = [recommendSupplements, recommendLifestyle, recommendLabs, citeSources(memory)];
+  return [loadSkill(skills), ...shown, ...reading];
 }
 
 function decorationOf(agent: AgentDefinition, name: string): Decoration | undefined {

@@ -39,6 +39,15 @@ export type AssistantPart =
 
 export type ToolOutcome = "ok" | "error" | "cancelled" | "unknown";
 
+/** A file of the user's, as history names it: its bytes are fetched for a model call and for nothing else. */
+export type Attachment = {
+  readonly blobId: BlobId;
+  readonly mime: string;
+  readonly bytes: number;
+  /** What a model is charged for it, estimated from its content. */
+  readonly tokens?: number;
+};
+
 export type UserEntry = {
   readonly kind: "user";
   readonly turnId: TurnId;
@@ -47,7 +56,7 @@ export type UserEntry = {
   readonly entryPoint?: string;
   /** Skills that the entry point loaded before the first model call; read before the user's text. */
   readonly skills?: readonly { readonly name: string; readonly body: string }[];
-  readonly attachments?: readonly { readonly blobId: BlobId; readonly mime: string; readonly bytes: number }[];
+  readonly attachments?: readonly Attachment[];
 };
 
 export type AssistantEntry = {
@@ -60,6 +69,8 @@ export type AssistantEntry = {
   readonly parts: readonly AssistantPart[];
   /** The answer was cut by the output limit, or by a cancel. */
   readonly truncated?: boolean;
+  /** Corrects the estimates of this session from here on. */
+  readonly measured?: Measure;
 };
 
 export type ToolResultEntry = {
@@ -77,6 +88,42 @@ export type ToolResultEntry = {
   /** The skill whose body this result is. */
   readonly skill?: string;
 };
+
+/** Texts of the entries at `from` and later but before `before` that are sent with `characters` at most. */
+export type Shortening = {
+  readonly from: number;
+  readonly before: number;
+  readonly characters: number;
+  /** The arguments of calls too, not the results alone. */
+  readonly args: boolean;
+};
+
+/**
+ * Stands, first of all, for the history before `to`. It is appended while a turn runs, so it lies behind the entries
+ * that it leaves as they are.
+ */
+export type SummaryEntry = {
+  readonly kind: "summary";
+  readonly turnId: TurnId;
+  /** Empty when turns had to be left out before anything could be summed up. */
+  readonly text: string;
+  /** What this summary replaces, from here up to `to`; the summary before it is folded in. */
+  readonly from: number;
+  readonly to: number;
+  /** SHA-256 of what it replaces. */
+  readonly digest?: string;
+  /** Who made it, and in how many calls; none: turns were left out by rule, because the request had to fit. */
+  readonly passes?: number;
+  readonly profile?: string;
+  /** Whole turns that no summary covers, all told. */
+  readonly omitted?: number;
+  /** Calls whose results were too long to be summed up in full. */
+  readonly clipped?: readonly CallId[];
+  readonly shortened?: readonly Shortening[];
+};
+
+/** A model call as its provider measured it, and what it was taken for before. */
+export type Measure = { readonly input: number; readonly output: number; readonly estimated: number };
 
 /** One item of the append-only history. Plain JSON: it is stored, sealed and replayed as it is. */
 export type Entry =
@@ -103,13 +150,7 @@ export type Entry =
       readonly blockId: BlockId;
       readonly text: string;
     }
-  | {
-      readonly kind: "summary";
-      readonly turnId: TurnId;
-      readonly text: string;
-      readonly from: number;
-      readonly to: number;
-    };
+  | SummaryEntry;
 
 /** An entry at its place. `tokens` is the estimate made when it was appended. */
 export type PlacedEntry = { readonly pos: number; readonly tokens: number; readonly entry: Entry };

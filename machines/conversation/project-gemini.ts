@@ -4,8 +4,9 @@ import type { TurnId } from "../ids.ts";
 import type { ModelRequest } from "../model.ts";
 import type { AssistantEntry, AssistantPart, Issuer, ToolCall } from "./entries.ts";
 import { isObject, type JsonObject, wellFormed } from "./json-values.ts";
+import type { MediaByBlob } from "./media.ts";
 import { sentName } from "./names.ts";
-import { type Answer, alternate, hasText } from "./repair.ts";
+import { type Answer, alternate, hasText, type PlacedMedia } from "./repair.ts";
 import { geminiTools, type ToolLeftOut } from "./schema-gemini.ts";
 
 /** The version that a manifest names. What this file makes of a history must not change under the same number. */
@@ -49,7 +50,7 @@ export function projectGemini(request: ModelRequest, issuer: Issuer): GeminiProj
             role: "user",
             parts: [
               ...exchange.answers.map((answer) => responsePart(answer, answer.issuer === issuer)),
-              ...exchange.texts.map((text) => ({ text: text.toWellFormed() })),
+              ...exchange.texts.map((text, at) => mediaPart(at, exchange.media, request.media) ?? textPart(text)),
             ],
           };
         default:
@@ -68,17 +69,39 @@ export function projectGemini(request: ModelRequest, issuer: Issuer): GeminiProj
   };
 }
 
+const textPart = (text: string): Part => ({ text: text.toWellFormed() });
+
+/** What Gemini takes inline; of anything else only the marker is sent. */
+const INLINE = new Set(["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"]);
+
+/** The bytes that stand for the marker at this place, if they were fetched. */
+function mediaPart(at: number, placed: readonly PlacedMedia[] = [], media?: MediaByBlob): Part | undefined {
+  const here = placed.find((one) => one.at === at);
+  const found = here && media?.get(here.blobId);
+  if (found === undefined || !INLINE.has(found.mime)) return undefined;
+  return { inlineData: { mimeType: found.mime, data: Buffer.from(found.bytes).toString("base64") } };
+}
+
 function dropped(entry: AssistantEntry, issuer: Issuer): readonly ReasoningDropped[] {
   if (entry.issuer !== issuer) return [];
   const lost = entry.parts.filter((part) => part.kind === "reasoning" && part.redacted !== undefined);
   return lost.map(() => ({ kind: "reasoning_dropped", turnId: entry.turnId, step: entry.step, reason: "redacted" }));
 }
 
+/** Entries never change: what one becomes for a route is made once. */
+const rendered = new WeakMap<AssistantEntry, Map<Issuer, readonly Part[]>>();
+
 function modelParts(entry: AssistantEntry, issuer: Issuer): readonly Part[] {
+  const byIssuer = rendered.get(entry) ?? new Map<Issuer, readonly Part[]>();
+  rendered.set(entry, byIssuer);
+  const known = byIssuer.get(issuer);
+  if (known !== undefined) return known;
   const own = entry.issuer === issuer;
   // A text signature may vouch for the whole answer: then even its blank parts stay.
   const whole = own && entry.parts.some((part) => part.kind === "text" && part.signature !== undefined);
-  return entry.parts.flatMap((part) => modelPart(part, own, whole));
+  const parts = entry.parts.flatMap((part) => modelPart(part, own, whole));
+  byIssuer.set(issuer, parts);
+  return parts;
 }
 
 function modelPart(part: AssistantPart, own: boolean, whole: boolean): readonly Part[] {

@@ -2,6 +2,7 @@ import type { CallId } from "../ids.ts";
 import { contextXml, withoutOurTags } from "./context-xml.ts";
 import {
   type AssistantEntry,
+  type Attachment,
   callsOf,
   type Entry,
   type Issuer,
@@ -18,15 +19,23 @@ export type Answer = {
   readonly text: string;
 };
 
+/** An attachment at its place: `texts[at]` is its marker, for which its bytes may stand. */
+export type PlacedMedia = Attachment & { readonly at: number };
+
 /** History in the form that every provider demands: roles alternate, beginning and ending with the user. */
 export type Exchange<Part> =
-  | { readonly role: "user"; readonly answers: readonly Answer[]; readonly texts: readonly string[] }
+  | {
+      readonly role: "user";
+      readonly answers: readonly Answer[];
+      readonly texts: readonly string[];
+      readonly media?: readonly PlacedMedia[];
+    }
   | { readonly role: "model"; readonly parts: readonly Part[] };
 
 export const NO_RESULT = "no result recorded";
 /** Stands where history begins or ends with the model, or with nothing at all. */
-const EARLIER = "[The conversation began before this point.]";
-const GO_ON = "[Continue.]";
+export const EARLIER = "[The conversation began before this point.]";
+export const GO_ON = "[Continue.]";
 
 /** At least one character that is text: lone surrogates and white space are none. */
 export const hasText = (text: string): boolean => text.toWellFormed().replaceAll("\ufffd", "").trim() !== "";
@@ -63,8 +72,23 @@ function attachmentMarks(entry: Entry & { kind: "user" }): readonly string[] {
   return (entry.attachments ?? []).map(({ mime, bytes }) => withoutOurTags(`[Attachment: ${mime}, ${bytes} bytes]`));
 }
 
+/** The marker of turns that were left out by rule. The model is told what it can't know. */
+export const omission = (turns: number): string =>
+  `[${turns} earlier ${turns === 1 ? "turn is" : "turns are"} left out here for lack of room. If something of them matters, look it up or ask.]`;
+
+/** Entries never change: what one says is made once. */
+const told = new WeakMap<Entry, readonly string[]>();
+
 /** What an entry says on the user's side, each text a part of its own. The user's own words are not altered. */
 export function userTexts(entry: Entry): readonly string[] {
+  const known = told.get(entry);
+  if (known !== undefined) return known;
+  const texts = textsOf(entry);
+  told.set(entry, texts);
+  return texts;
+}
+
+function textsOf(entry: Entry): readonly string[] {
   switch (entry.kind) {
     case "user": {
       const started =
@@ -77,13 +101,22 @@ export function userTexts(entry: Entry): readonly string[] {
     case "action":
       return hasText(entry.text) ? [withoutOurTags(entry.text)] : [];
     case "summary":
-      return hasText(entry.text) ? [`[Summary of earlier conversation: ${withoutOurTags(entry.text)}]`] : [];
+      return [
+        ...(hasText(entry.text) ? [`[Summary of earlier conversation: ${withoutOurTags(entry.text)}]`] : []),
+        ...(entry.omitted === undefined ? [] : [omission(entry.omitted)]),
+      ];
     // An interaction is told by its call and by the resolution.
     case "interaction":
     case "tool_result":
     case "assistant":
       return [];
   }
+}
+
+/** The attachments of an entry; their markers are the last of its texts. */
+function mediaOf(entry: Entry, texts: readonly string[]): readonly PlacedMedia[] {
+  const attachments = entry.kind === "user" ? (entry.attachments ?? []) : [];
+  return attachments.map((attachment, index) => ({ ...attachment, at: texts.length - attachments.length + index }));
 }
 
 /**
@@ -98,11 +131,24 @@ export function alternate<Part>(
 ): readonly Exchange<Part>[] {
   const answers = answersOf(entries);
   const exchanges: Exchange<Part>[] = [];
-  const userSays = (texts: readonly string[], results: readonly Answer[] = []) => {
+  const userSays = (
+    texts: readonly string[],
+    results: readonly Answer[] = [],
+    media: readonly PlacedMedia[] = [],
+  ): void => {
     if (texts.length + results.length === 0) return;
     const last = exchanges.at(-1);
-    if (last?.role !== "user") exchanges.push({ role: "user", answers: results, texts });
-    else exchanges[exchanges.length - 1] = { ...last, texts: [...last.texts, ...texts] };
+    if (last?.role !== "user") {
+      exchanges.push({ role: "user", answers: results, texts, ...(media.length > 0 && { media }) });
+      return;
+    }
+    const moved = media.map((one) => ({ ...one, at: one.at + last.texts.length }));
+    const all = [...(last.media ?? []), ...moved];
+    exchanges[exchanges.length - 1] = {
+      ...last,
+      texts: [...last.texts, ...texts],
+      ...(all.length > 0 && { media: all }),
+    };
   };
   const modelSays = (parts: readonly Part[]) => {
     if (parts.length === 0) return;
@@ -118,7 +164,8 @@ export function alternate<Part>(
   for (const [at, entry] of entries.entries()) {
     if (entry.kind === "summary") continue;
     if (entry.kind !== "assistant") {
-      userSays(userTexts(entry));
+      const texts = userTexts(entry);
+      userSays(texts, [], mediaOf(entry, texts));
       continue;
     }
     modelSays(render(entry));

@@ -80,9 +80,16 @@ export function entryTokens(entry: Entry): number {
 
 /** Tokens of the declarations that go with every call: names, descriptions and schemas. */
 export function toolTokens(tools: readonly ToolDeclaration[]): number {
-  return tools.reduce(
-    (sum, { name, description, inputSchema }) =>
-      sum + PER_CALL + textTokens(name) + textTokens(description) + textTokens(JSON.stringify(inputSchema)),
-    0,
-  );
+  return tools.reduce((sum, tool) => sum + PER_CALL + textTokens(tool.name) + describedTokens(tool), 0);
+}
+
+/** Schemas live as long as their tool's listing: each is counted once for its description. */
+const counted = new WeakMap<object, { readonly description: string; readonly tokens: number }>();
+
+function describedTokens({ description, inputSchema }: ToolDeclaration): number {
+  const known = counted.get(inputSchema);
+  if (known?.description === description) return known.tokens;
+  const tokens = textTokens(description) + textTokens(JSON.stringify(inputSchema));
+  counted.set(inputSchema, { description, tokens });
+  return tokens;
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MOST_ATTACHMENTS } from "./uploads.ts";
 
 /** Lower case only: that is the one spelling by which ids are compared and stored (machines/ids.ts). */
 const id = z.uuid().regex(/^[^A-Z]*$/, { error: "expected a uuid in lower case" });
@@ -18,7 +19,7 @@ export const messageCommand = z
     id,
     text: z.string(),
     context: contextSchema.optional(),
-    attachments: z.array(id).max(20).optional(),
+    attachments: z.array(id).max(MOST_ATTACHMENTS).optional(),
     entry_point: z.string().min(1).max(100).optional(),
   })
   .refine((c) => hasText(c.text) || c.entry_point !== undefined || (c.attachments?.length ?? 0) > 0, {

@@ -29,6 +29,7 @@ const SIGNALS = {
   "block_finished#": "block_id idx type content attempt",
   "skill_loaded#": "name eager",
   "tool_call_started#": "call_id name title",
+  "tool_call_progress#": "call_id name progress total? message?",
   "tool_call_finished#": "call_id name outcome ms",
   "recommend_supplements#": "supplements block_id",
   "recommend_lifestyle#": "recommendations block_id",

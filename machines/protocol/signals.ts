@@ -24,6 +24,7 @@ export const limitsSchema = z.object({
   commands_per_second: count,
   queued_messages: count,
   send_buffer_bytes: count,
+  upload_bytes: count,
 });
 
 export const usageSchema = z.object({ input: count, output: count, thinking: count, cached: count });
@@ -66,6 +67,14 @@ export const numberedSignals = {
   block_finished: blockSchema,
   skill_loaded: z.object({ name: z.string(), eager: z.boolean() }),
   tool_call_started: z.object({ call_id: z.string(), name: z.string(), title: z.string() }),
+  /** Twice a second for one call at most. In units of the tool's own; `message` is for people. */
+  tool_call_progress: z.object({
+    call_id: z.string(),
+    name: z.string(),
+    progress: z.number(),
+    total: z.number().optional(),
+    message: z.string().optional(),
+  }),
   tool_call_finished: z.object({
     call_id: z.string(),
     name: z.string(),

@@ -1,5 +1,6 @@
 import type { Snapshot } from "xstate";
 import { z } from "zod";
+import type { BackOff } from "../compaction/compaction.rules.ts";
 import type { TurnId } from "../ids.ts";
 import { SESSION_MACHINE, SESSION_VERSION, type SessionInput } from "./session.rules.ts";
 
@@ -15,7 +16,12 @@ export const freeze = (state: Snapshot<unknown>): FrozenSession => ({
 const storedState = z.looseObject({
   status: z.literal("active"),
   value: z.literal("hibernating"),
-  context: z.looseObject({ sessionId: z.string(), awaiting: z.boolean() }),
+  context: z.looseObject({
+    sessionId: z.string(),
+    awaiting: z.boolean(),
+    // A snapshot from before there was one has none.
+    backOff: z.object({ foldable: z.number(), rest: z.number() }).nullable().default(null),
+  }),
   children: z.record(z.string(), z.unknown()),
 });
 
@@ -44,6 +50,7 @@ export function thaw(frozen: FrozenSession | undefined, now: SessionInput): Thaw
     running: null as TurnId | null,
     draining: false,
     restless: 0,
+    backOff: stored.data.context.backOff satisfies BackOff | null,
   };
   return { kind: "restored", snapshot: { ...stored.data, context } as unknown as Snapshot<unknown> };
 }

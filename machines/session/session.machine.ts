@@ -58,6 +58,7 @@ const session = setup({
       running: null,
       restless: 0,
       awaiting: params.output.kind === "settled" && params.output.ending.outcome === "awaiting",
+      backOff: params.output.kind === "settled" ? (params.output.backOff ?? null) : null,
     })),
     noteDrain: assign({ draining: true }),
     noteRestless: assign(({ context }) => ({ restless: context.restless + 1 })),
@@ -77,7 +78,7 @@ const withdrawn = {
 
 export const sessionMachine = session.createMachine({
   id: rules.SESSION_MACHINE,
-  context: ({ input }) => ({ ...input, running: null, draining: false, restless: 0 }),
+  context: ({ input }) => ({ ...input, running: null, draining: false, restless: 0, backOff: null }),
   initial: "deciding",
   states: {
     deciding: {
@@ -126,7 +127,7 @@ export const sessionMachine = session.createMachine({
         src: "turn",
         input: ({ context }) => {
           if (context.running === null) throw new TypeError("a turn needs a row that waits");
-          return { turnId: context.running, limits: context.limits };
+          return { turnId: context.running, limits: context.limits, backOff: context.backOff };
         },
         onDone: [
           { guard: { type: "leftAs", params: ({ event }) => ({ output: event.output, as: "lost" }) }, target: "lost" },

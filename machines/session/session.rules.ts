@@ -1,3 +1,4 @@
+import type { BackOff } from "../compaction/compaction.rules.ts";
 import { failureCode } from "../failure.ts";
 import type { SessionId, TurnId } from "../ids.ts";
 import type { TurnLimits } from "../turn/turn.rules.ts";
@@ -16,6 +17,8 @@ export type SessionContext = {
   readonly draining: boolean;
   /** Falling asleep that failed in a row; the delay before the next try grows with it. */
   readonly restless: number;
+  /** What keeps the next turns from compacting in vain. */
+  readonly backOff: BackOff | null;
   readonly hibernateAfterMs: number;
   readonly limits: TurnLimits;
 };

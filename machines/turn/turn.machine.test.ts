@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createActor, type InputFrom, toPromise, waitFor } from "xstate";
 import { getShortestPaths } from "xstate/graph";
+import type { Room } from "../compaction/compaction.rules.ts";
 import { Failure } from "../failure.ts";
 import { callId, turnId } from "../ids.ts";
 import { statesOf, undecided } from "../testing.ts";
@@ -24,6 +25,8 @@ const fresh: Progress = {
   cancelled: false,
   exhausted: false,
 };
+const roomy: Room = { used: 10_000, reserve: 1_000, window: 100_000, foldable: 0 };
+const crowded: Room = { ...roomy, used: 85_000, foldable: 40_000 };
 const answer: Reasoned = { calls: [], ms: 1, tokens: 5, truncated: false };
 const calls: Reasoned = { calls: [lookup], ms: 1, tokens: 5, truncated: false };
 const ran: Acted = { ms: 1, paused: false, authExpired: false, repeats: 1, unknownSteps: 0 };
@@ -84,6 +87,18 @@ describe("turn", () => {
       { ask: 4, final: true },
       { settle: { outcome: "completed", reason: "step_limit" } },
     ]);
+  });
+
+  test("J-07 [TU19] a final answer that fails, however often, still ends the turn in order, for its limit", async () => {
+    const { actor, heard } = scene([calls, calls, calls, new Overloaded("down"), answer]);
+    const lost = scene([calls, calls, calls, new Lost("gone")]);
+    const ends = [await toPromise(actor.start()), await toPromise(lost.actor.start())];
+    const ending = { outcome: "completed", reason: "step_limit", unanswered: true };
+    expect(ends).toEqual([
+      { kind: "settled", turnId: id, ending },
+      { kind: "lost", turnId: id },
+    ]);
+    expect(heard.slice(-2)).toEqual([{ ask: 4, final: true }, { settle: ending }]);
   });
 
   test("[TU3] time, tokens and loops each end a turn with their own reason", async () => {
@@ -206,6 +221,79 @@ describe("turn", () => {
     }
   });
 
+  test("D-08 [TU15] a turn persisted while it compacts compacts once more, from the start, and settles by itself", async () => {
+    const openTurn = async () => ({ ...fresh, room: crowded });
+    const before = scene([], { openTurn, compact: hangs });
+    before.actor.start();
+    await waitFor(before.actor, (snapshot) => snapshot.value === "compacting");
+    const frozen = JSON.parse(JSON.stringify(before.actor.getPersistedSnapshot()));
+    before.actor.stop();
+    const asked: unknown[] = [];
+    const after = scene([answer], {
+      compact: async (input) => {
+        asked.push(input);
+        return { outcome: "applied", by: "summary", asked: true, room: roomy };
+      },
+    });
+    const thawed = createActor(after.machine, { snapshot: frozen, input: { turnId: id, limits } });
+    expect(await toPromise(thawed.start())).toEqual({
+      kind: "settled",
+      turnId: id,
+      ending: { outcome: "completed" },
+    });
+    expect(asked).toEqual([{ turnId: id, room: crowded, mayAsk: true, isNews: true }]);
+  });
+
+  test("C-14 [TU16] the room is looked at before every model call; the summariser is asked once a turn at most", async () => {
+    const asked: boolean[] = [];
+    const tight: Room = { ...crowded, used: 99_500 };
+    const { actor, heard } = scene([calls, calls, answer], {
+      openTurn: async () => ({ ...fresh, room: roomy }),
+      runTools: async () => ({ ...ran, room: tight }),
+      compact: async ({ mayAsk }) => {
+        asked.push(mayAsk);
+        return { outcome: "failed", reason: "deadline", asked: mayAsk, room: tight };
+      },
+    });
+    const end = await toPromise(actor.start());
+    expect([asked, heard.filter((one) => JSON.stringify(one).includes("ask"))]).toEqual([
+      [true, false],
+      [1, 2, 3].map((step) => ({ ask: step, final: false })),
+    ]);
+    expect(end.kind === "settled" && end.backOff).toEqual({ foldable: crowded.foldable, rest: 4 });
+  });
+
+  test("C-05 [TU17] a compaction that breaks leaves the turn as it was; a lost session is lost; a cancel is heard", async () => {
+    const openTurn = async () => ({ ...fresh, room: crowded });
+    const broken = scene([answer], { openTurn, compact: () => Promise.reject(new TypeError("bug")) });
+    const lost = scene([answer], { openTurn, compact: () => Promise.reject(new Lost("gone")) });
+    const stopped = scene([answer], { openTurn, compact: hangs });
+    stopped.actor.start();
+    await waitFor(stopped.actor, (state) => state.value === "compacting");
+    stopped.actor.send({ type: "turn.cancel" });
+    const ends = await Promise.all([
+      toPromise(broken.actor.start()),
+      toPromise(lost.actor.start()),
+      toPromise(stopped.actor),
+    ]);
+    expect(ends).toEqual([
+      { kind: "settled", turnId: id, ending: { outcome: "completed" } },
+      { kind: "lost", turnId: id },
+      { kind: "settled", turnId: id, ending: { outcome: "cancelled" } },
+    ]);
+  });
+
+  test("C-03 [TU18] the back-off outlives the turn and wears off with every turn that did not ask", async () => {
+    const openTurn = async () => ({ ...fresh, room: crowded });
+    const compact = async () => {
+      throw new TypeError("must not be asked for");
+    };
+    const { machine } = scene([answer], { openTurn, compact });
+    const backOff = { foldable: 40_000, rest: 2 };
+    const end = await toPromise(createActor(machine, { input: { turnId: id, limits, backOff } }).start());
+    expect(end.kind === "settled" && end.backOff).toEqual({ foldable: 40_000, rest: 1 });
+  });
+
   test("[TU12] the truncated answer says so, an expired login ends the turn, a pause awaits", async () => {
     const cut = scene([{ ...answer, truncated: true }]);
     const expired = scene([calls], { runTools: async () => ({ ...ran, authExpired: true }) });
@@ -233,7 +321,12 @@ describe("turn", () => {
       // Only what the running actor can report; anything else would invent paths.
       events: ({ value }) => {
         const at = String(value);
-        if (at === "opening") return [done(at, fresh), ...stop, ...faults(at)];
+        if (at === "opening") {
+          return [done(at, fresh), done(at, { ...fresh, room: crowded }), ...stop, ...faults(at)];
+        }
+        if (at === "compacting") {
+          return [done(at, { outcome: "applied", asked: true, room: roomy }), ...stop, ...faults(at)];
+        }
         if (at === "reasoning") return [done(at, answer), done(at, calls), ...stop, ...faults(at)];
         if (at === "acting") return [done(at, ran), done(at, { ...ran, paused: true }), ...stop, ...faults(at)];
         if (at === "settling") return [done(at, undefined), ...stop, ...faults(at)];
@@ -245,7 +338,8 @@ describe("turn", () => {
     expect(reached).toEqual(statesOf(turnMachine).filter((state) => state !== "deciding"));
     const deadEnds = paths.filter(
       ({ state }) =>
-        state.status === "active" && !["opening", "reasoning", "acting", "settling"].includes(String(state.value)),
+        state.status === "active" &&
+        !["opening", "compacting", "reasoning", "acting", "settling"].includes(String(state.value)),
     );
     expect(deadEnds).toEqual([]);
   });

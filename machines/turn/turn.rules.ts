@@ -1,3 +1,4 @@
+import * as compaction from "../compaction/compaction.rules.ts";
 import { failureCode, isRetryable } from "../failure.ts";
 import type { CallId, TurnId } from "../ids.ts";
 import type { EndReason } from "../protocol/signals.ts";
@@ -19,8 +20,11 @@ export type TurnLimits = {
   readonly unknownSteps: number;
 };
 
+/** How full the context is after something was added to it. Left out where nobody keeps a budget. */
+type Filled = { readonly room?: compaction.Room };
+
 /** How far a turn is, as read from its entries. A fresh turn is at zero; a taken-over one goes on from here. */
-export type Progress = {
+export type Progress = Filled & {
   readonly steps: number;
   readonly ms: number;
   readonly tokens: number;
@@ -39,7 +43,7 @@ export type Progress = {
 };
 
 /** What a model call came to. */
-export type Reasoned = {
+export type Reasoned = Filled & {
   readonly calls: readonly CallRef[];
   readonly ms: number;
   readonly tokens: number;
@@ -47,7 +51,7 @@ export type Reasoned = {
 };
 
 /** What running a step's calls came to. */
-export type Acted = {
+export type Acted = Filled & {
   readonly ms: number;
   /** A call opened an interaction: the turn waits for a person. */
   readonly paused: boolean;
@@ -58,7 +62,8 @@ export type Acted = {
 };
 
 export type Ending =
-  | { readonly outcome: "completed"; readonly reason?: EndReason }
+  /** `unanswered`: the final answer could not be had; the user is told why the turn ended instead. */
+  | { readonly outcome: "completed"; readonly reason?: EndReason; readonly unanswered?: true }
   | { readonly outcome: "awaiting" }
   | { readonly outcome: "cancelled" }
   | { readonly outcome: "failed"; readonly code: string; readonly retryable: boolean };
@@ -68,9 +73,17 @@ export type TurnContext = Progress & {
   readonly limits: TurnLimits;
   readonly paused: boolean;
   readonly authExpired: boolean;
+  /** A limit was reached and the final answer failed, or came to nothing. */
+  readonly unanswered: boolean;
   readonly error: { readonly code: string; readonly retryable: boolean } | null;
   /** Ended without an outcome: the next owner goes on (`parked`), or has already begun to (`lost`). */
   readonly leftAs: "parked" | "lost" | null;
+  /** What a compaction that made no room left behind; outlives the turn. */
+  readonly backOff: compaction.BackOff | null;
+  /** The summariser was asked in this turn. */
+  readonly summariserAsked: boolean;
+  /** What can be done for the next model call has been done. */
+  readonly compacted: boolean;
 };
 
 /** The limit this turn has reached, if any. */
@@ -95,8 +108,38 @@ export function endingOf(turn: TurnContext): Ending {
   if (turn.error) return { outcome: "failed", ...turn.error };
   if (turn.authExpired) return { outcome: "failed", code: "auth_required", retryable: true };
   if (turn.paused) return { outcome: "awaiting" };
-  if (turn.concluded) return { outcome: "completed", reason: limitReached(turn) ?? "step_limit" };
+  if (turn.concluded) {
+    const reason = limitReached(turn) ?? "step_limit";
+    return { outcome: "completed", reason, ...(turn.unanswered && { unanswered: true }) };
+  }
   return turn.truncated ? { outcome: "completed", reason: "truncated" } : { outcome: "completed" };
+}
+
+/** A model call comes next and the context is too full for it: a summary, a draft or a cut may help. Once a call. */
+export function mustCompact(turn: TurnContext): boolean {
+  const { room } = turn;
+  if (room === undefined || turn.compacted || !compaction.isOverThreshold(room)) return false;
+  return compaction.isOverWindow(room) || room.drafted === true || maySummarise(turn);
+}
+
+/** At most one call of the summariser a turn, and none while the back-off lasts. */
+export function maySummarise({ room, summariserAsked, backOff }: TurnContext): boolean {
+  return room !== undefined && !summariserAsked && compaction.mayAskAgain(room, backOff);
+}
+
+export function afterCompacting(turn: TurnContext, done: compaction.Compacted): Partial<TurnContext> {
+  return {
+    room: done.room,
+    compacted: true,
+    summariserAsked: turn.summariserAsked || done.asked,
+    backOff: compaction.backOffAfter(done, turn.backOff),
+  };
+}
+
+/** The back-off as the next turn finds it. */
+export function backOffLeft({ backOff, summariserAsked }: TurnContext): compaction.BackOff | null {
+  if (backOff === null || summariserAsked) return backOff;
+  return { ...backOff, rest: Math.max(0, backOff.rest - 1) };
 }
 
 export function afterReasoning(turn: TurnContext, done: Reasoned): Partial<TurnContext> {
@@ -109,6 +152,8 @@ export function afterReasoning(turn: TurnContext, done: Reasoned): Partial<TurnC
     answered: done.calls.length === 0,
     truncated: done.truncated,
     concluded,
+    compacted: false,
+    ...(done.room && { room: done.room }),
   };
 }
 
@@ -120,6 +165,7 @@ export function afterActing(turn: TurnContext, done: Acted): Partial<TurnContext
     authExpired: done.authExpired,
     repeats: done.repeats,
     unknownSteps: done.unknownSteps,
+    ...(done.room && { room: done.room }),
   };
 }
 

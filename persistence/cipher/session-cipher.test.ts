@@ -28,6 +28,25 @@ test("[H-05] a sealed value opens at its own place only", () => {
   expect(elsewhere.map(([name, read]) => [name, codeOf(read)])).toEqual(elsewhere.map(([name]) => [name, "integrity"]));
 });
 
+test("[H-05] sealed bytes open as bytes at their own place only, and never as a value", () => {
+  const dataKey = newDataKey();
+  const cipher = sessionCipher(dataKey, sessionA);
+  const bytes = Buffer.from([0, 255, 1, 128]);
+  const sealed = cipher.sealBytes(place, bytes);
+  expect([cipher.openBytes(place, sealed), sealed.includes(bytes)]).toEqual([bytes, false]);
+  const changed = Buffer.from(sealed);
+  changed[sealed.length - 1] = (changed[sealed.length - 1] ?? 0) ^ 1;
+  const refused: (() => unknown)[] = [
+    () => cipher.openBytes({ ...place, row: "turn-2" }, sealed),
+    () => sessionCipher(dataKey, sessionB).openBytes(place, sealed),
+    () => sessionCipher(newDataKey(), sessionA).openBytes(place, sealed),
+    () => cipher.openBytes(place, changed),
+    () => cipher.open(place, cipher.sealBytes(place, pack(Buffer.from('"text"')))),
+    () => cipher.openBytes(place, cipher.seal(place, "text")),
+  ];
+  expect(refused.map(codeOf)).toEqual(refused.map(() => "integrity"));
+});
+
 test("[H-05] two different places never have the same associated data", () => {
   const names = fc.array(anyString, { maxLength: 6 });
   fc.assert(

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../machines/protocol/signals.ts";
 import type { Log } from "../observe/log.ts";
 import { Refused } from "../sessions/conversations.ts";
+import { BodyAborted, type IncomingBody, incomingBody } from "./body.ts";
 import { type ArrivedRequest, readRequest } from "./request.ts";
 import type { HttpRequest, HttpResponse } from "./uws.ts";
 
@@ -12,6 +13,8 @@ export type Answer = {
 };
 
 export type Handler = (request: ArrivedRequest) => Answer | Promise<Answer>;
+/** Answers a request that brings a body. */
+export type BodyHandler = (request: ArrivedRequest, body: IncomingBody) => Promise<Answer>;
 
 /** Codes that only HTTP knows. */
 type HttpCode =
@@ -19,6 +22,7 @@ type HttpCode =
   | "auth_required"
   | "origin_not_allowed"
   | "method_not_allowed"
+  | "unsupported_media_type"
   | "invalid_request"
   | "internal";
 
@@ -33,6 +37,7 @@ const STATUS: Readonly<Record<HttpCode, number>> = {
   method_not_allowed: 405,
   conflict: 409,
   too_large: 413,
+  unsupported_media_type: 415,
   rate_limited: 429,
   queue_full: 429,
   internal: 500,
@@ -54,6 +59,7 @@ const REASONS: Readonly<Record<number, string>> = {
   405: "Method Not Allowed",
   409: "Conflict",
   413: "Content Too Large",
+  415: "Unsupported Media Type",
   429: "Too Many Requests",
   500: "Internal Server Error",
   503: "Service Unavailable",
@@ -97,6 +103,22 @@ export function answering(log: Log, handle: Handler): (res: HttpResponse, req: H
     void run()
       .catch((error: unknown) => failureAnswer(error, log, request.route))
       .then(respond)
+      .catch((err: unknown) => log.error("answer not written", { route: request.route, err }));
+  };
+}
+
+/** Like `answering`, for a request with a body: of what the handler does not read nothing is kept. */
+export function receiving(log: Log, handle: BodyHandler): (res: HttpResponse, req: HttpRequest) => void {
+  return (res, req) => {
+    const request = readRequest(req);
+    const body = incomingBody(res, req);
+    const respond = responder(res, false, body.aborted);
+    void handle(request, body)
+      .catch((error: unknown) => (error instanceof BodyAborted ? undefined : failureAnswer(error, log, request.route)))
+      .then((answer) => {
+        body.discard();
+        if (answer !== undefined) respond(answer);
+      })
       .catch((err: unknown) => log.error("answer not written", { route: request.route, err }));
   };
 }

@@ -31,6 +31,7 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
   const timers = services.timers ?? systemTimers;
   const random = services.random ?? Math.random;
   const sockets = new Set<Socket>();
+  const natives = new Set<WebSocket<Carried>>();
   let draining = false;
   let allowed = originCheck(services.origins ?? [], services.allowNoOrigin);
   const isAllowed = (origin: string) => allowed(origin);
@@ -53,7 +54,7 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
         .then((verdict) => {
           if (gone) return;
           if (verdict.kind === "refused") respond(verdict.answer);
-          else accept(res, hello, verdict.seat, context);
+          else accept(res, hello, verdict.seat, context, natives.values().next().value);
         })
         .catch((err: unknown) => log.error("upgrade failed", { err }));
     },
@@ -61,6 +62,7 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
       const carried = ws.getUserData();
       carried.socket = openSocket(wireOf(ws), carried.seat, services, timers);
       sockets.add(carried.socket);
+      natives.add(ws);
     },
     message(ws, message, isBinary) {
       const { socket } = ws.getUserData();
@@ -75,6 +77,7 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
       setImmediate(() => socket?.drained());
     },
     close(ws) {
+      natives.delete(ws);
       const { socket } = ws.getUserData();
       if (socket === undefined) return;
       sockets.delete(socket);
@@ -123,9 +126,15 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
   };
 }
 
-function accept(res: HttpResponse, hello: Hello, seat: Seat, context: us_socket_context_t): void {
+/**
+ * Not in a cork of the response's own: after it this native version may take bits of the new socket for HTTP flags and
+ * hang up (uWebSockets issue 1928). While another socket is corked it neither corks nor warns of a missing cork.
+ */
+function accept(res: HttpResponse, hello: Hello, seat: Seat, context: us_socket_context_t, other?: WebSocket<Carried>) {
   const carried: Carried = { seat };
-  res.cork(() => res.upgrade(carried, hello.key, SUB_PROTOCOL, hello.extensions, context));
+  const upgrade = () => res.upgrade(carried, hello.key, SUB_PROTOCOL, hello.extensions, context);
+  if (other) other.cork(() => void res.cork(upgrade));
+  else upgrade();
 }
 
 function wireOf(ws: WebSocket<Carried>): SocketWire {

@@ -12,6 +12,8 @@ export type ArrivedRequest = {
   readonly origin: string;
   readonly authorization: string;
   readonly ifNoneMatch: string;
+  /** Lower case, without parameters. */
+  readonly contentType: string;
 };
 
 export function readRequest(req: HttpRequest): ArrivedRequest {
@@ -25,6 +27,7 @@ export function readRequest(req: HttpRequest): ArrivedRequest {
     origin: req.getHeader("origin"),
     authorization: req.getHeader("authorization"),
     ifNoneMatch: req.getHeader("if-none-match"),
+    contentType: (req.getHeader("content-type").split(";")[0] ?? "").trim().toLowerCase(),
   };
 }
 

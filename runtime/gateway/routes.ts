@@ -1,15 +1,27 @@
 import { protocolSchema } from "../../machines/protocol/json-schema.ts";
-import { type Answer, answering, type Handler, json, notFound, refusal } from "./answer.ts";
+import {
+  type Answer,
+  answering,
+  type BodyHandler,
+  type Handler,
+  json,
+  notFound,
+  receiving,
+  refusal,
+} from "./answer.ts";
 import { operatorCheck } from "./operator.ts";
 import type { OriginCheck } from "./origin.ts";
 import type { Login } from "./platform-login.ts";
 import type { GatewayServices } from "./services.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { staticFiles } from "./static.ts";
+import { uploadRoute } from "./upload-route.ts";
 import type { TemplatedApp } from "./uws.ts";
 
 type Method = "get" | "post" | "del";
-type Route = { readonly pattern: string; readonly methods: { readonly [M in Method]?: Handler } };
+/** `receive` is a POST that brings a body. */
+type Methods = { readonly [M in Method]?: Handler } & { readonly receive?: BodyHandler };
+type Route = { readonly pattern: string; readonly methods: Methods };
 
 /** The HTTP routes of PROTOCOL.md, in one table. */
 export function httpRoutes(
@@ -33,6 +45,7 @@ export function httpRoutes(
     { pattern: "/v1/protocol.json", methods: { get: () => (protocol ??= json(200, protocolSchema())) } },
     { pattern: "/v1/sessions", methods: { get: sessions.list, post: sessions.create } },
     { pattern: "/v1/sessions/:id", methods: { get: sessions.page, del: sessions.erase } },
+    { pattern: "/v1/sessions/:id/uploads", methods: { receive: uploadRoute(services, isAllowed, isDraining) } },
     { pattern: "/v1/socket", methods: { get: () => refusal("invalid_request", "this is a WebSocket address") } },
     { pattern: "/v1/*", methods: { get: notFound } },
     { pattern: "/*", methods: { get: staticFiles(services.consoleDir) } },
@@ -47,6 +60,7 @@ export function register(app: TemplatedApp, routes: readonly Route[], { log }: P
       app.head(pattern, answering(log, methods.get));
     }
     if (methods.post) app.post(pattern, answering(log, methods.post));
+    if (methods.receive) app.post(pattern, receiving(log, methods.receive));
     if (methods.del) app.del(pattern, answering(log, methods.del));
     const otherwise = pattern.endsWith("*") ? notFound : wrongMethod(methods);
     app.any(pattern, answering(log, otherwise));
@@ -54,7 +68,8 @@ export function register(app: TemplatedApp, routes: readonly Route[], { log }: P
 }
 
 function wrongMethod(methods: Route["methods"]): Handler {
-  const names = [methods.get && "GET, HEAD", methods.post && "POST", methods.del && "DELETE"].filter(Boolean);
+  const posts = methods.post ?? methods.receive;
+  const names = [methods.get && "GET, HEAD", posts && "POST", methods.del && "DELETE"].filter(Boolean);
   const answer = refusal("method_not_allowed", "this address does not take that method");
   return () => ({ ...answer, headers: [...(answer.headers ?? []), ["Allow", names.join(", ")]] });
 }

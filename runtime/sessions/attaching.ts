@@ -30,8 +30,13 @@ class Opening implements Sink {
   open(upTo: number): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const signal of held) if (!isNumbered(signal) || signal.seq > upTo) this.#sink.send(signal);
+    for (const signal of held) if (isNews(signal, upTo)) this.#sink.send(signal);
   }
+}
+
+function isNews(signal: Signal, upTo: number): boolean {
+  if (signal.kind === "resync") return signal.data.seq > upTo;
+  return !isNumbered(signal) || signal.seq > upTo;
 }
 
 /** Settled turns as stored, then the one that runs. Consistent: read again when a turn settled meanwhile. */
@@ -48,7 +53,8 @@ export async function readPage(
     if (audience.settled !== settled) continue;
     const resident = directory.resident(id);
     const live = before === undefined ? resident?.run?.live.snapshot() : undefined;
-    const turns: readonly Turn[] = live ? [...stored, live] : stored;
+    // A settlement that was stored but not heard of yet: its turn still runs here, and its end is shown next.
+    const turns: readonly Turn[] = live ? [...stored.filter((turn) => turn.n < live.n), live] : stored;
     const first = turns[0]?.n ?? 1;
     const state = resident?.state ?? { status: audience.status, pending_interaction: null, queue: [] };
     return { turns, state, seq: audience.nextSeq - 1, ...(first > 1 && { before: first }) };

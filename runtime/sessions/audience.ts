@@ -34,6 +34,8 @@ export class Audience {
   #bound = 1;
   /** False until someone told which number is next: nothing may be numbered before. */
   #numbered = false;
+  /** Cursors under this one are void: what came before it was never stored, or was never numbered. */
+  #void = 0;
   status: SessionStatus = "hibernated";
   /** Grows with every settled turn: a page read before is out of date. */
   settled = 0;
@@ -57,12 +59,10 @@ export class Audience {
     return this.#bound - this.#next;
   }
 
-  /** A new owner's numbers. When they don't follow ours (an unclean take-over), what clients hold is void. */
-  continueFrom(next: number, bound: number): void {
-    if (next !== this.#next) {
-      this.#ring = [];
-      this.#ringSize = 0;
-    }
+  /** A new owner's numbers. After a take-over that was not clean, what clients hold is void, whatever their cursor. */
+  continueFrom(next: number, bound: number, isClean: boolean): void {
+    if (next !== this.#next || !isClean) this.#forgetKept();
+    if (!isClean) this.#void = next;
     this.#next = next;
     this.#bound = bound;
     this.#numbered = true;
@@ -80,9 +80,17 @@ export class Audience {
     this.#sinks.delete(sink);
   }
 
-  /** Sends one signal that changes what is shown, under the next number. */
+  /**
+   * Sends one signal that changes what is shown, under the next number. When the reserved numbers are used up (the
+   * database was away for long), clients are sent away instead: they come back to a resync, so nothing is missed.
+   */
   show<K extends NumberedKind>(kind: K, data: SignalData<K>, turnId?: TurnId): void {
-    if (this.left <= 0) throw new RangeError(`session ${this.sessionId}: signal numbers are used up`);
+    if (this.left <= 0) {
+      this.#forgetKept();
+      this.#void = this.#next;
+      this.dismiss(1012, "signals can't be numbered right now");
+      return;
+    }
     const signal = {
       v: 1,
       kind,
@@ -115,10 +123,16 @@ export class Audience {
 
   /** What a client that applied everything up to `after` has not seen. */
   missing(after: number): Missing {
+    if (after < this.#void) return { kind: "resync" };
     if (after === this.#next - 1) return { kind: "range", signals: [] };
     const first = this.#ring[0]?.signal.seq;
     if (first === undefined || after >= this.#next || after < first - 1) return { kind: "resync" };
     return { kind: "range", signals: this.#ring.filter((kept) => kept.signal.seq > after).map((kept) => kept.signal) };
+  }
+
+  #forgetKept(): void {
+    this.#ring = [];
+    this.#ringSize = 0;
   }
 
   #keep(signal: NumberedSignal): void {

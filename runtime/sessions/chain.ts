@@ -6,6 +6,8 @@ import { StoreUnavailable } from "../../persistence/store.ts";
 const PATIENCE_MS = 20_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
+/** What comes this soon after a batch shares its statement; whoever needs it durable does not wait. */
+const LINGER_MS = 5;
 
 /**
  * The ordered writes of one owned session: one statement in flight, what comes meanwhile goes into the next.
@@ -19,6 +21,7 @@ export class Chain {
   #pending: Batch | undefined;
   #running: Promise<void> | undefined;
   #broken: { readonly error: unknown } | undefined;
+  #lingering: AbortController | undefined;
   readonly #onReserved: (bound: number) => void;
 
   /** `onReserved` hears of signal numbers once they are durably this owner's. */
@@ -38,7 +41,10 @@ export class Chain {
 
   /** Resolves when everything appended before is durable. */
   async flush(): Promise<void> {
-    while (this.#running) await this.#running;
+    while (this.#running) {
+      this.#lingering?.abort();
+      await this.#running;
+    }
     if (this.#broken) throw this.#broken.error;
   }
 
@@ -48,16 +54,17 @@ export class Chain {
     while (this.#running) {
       if (this.#pending) held = held ? merge(held, this.#pending) : this.#pending;
       this.#pending = undefined;
+      this.#lingering?.abort();
       await this.#running;
     }
     if (this.#broken) throw this.#broken.error;
     const whole = held ? { ...settlement, ...merge(held, settlement) } : settlement;
-    await this.#retry(() => this.#histories.settle(this.#fence, whole));
+    await this.retry(() => this.#histories.settle(this.#fence, whole));
     if (whole.reserveSeq !== undefined) this.#onReserved(whole.reserveSeq);
   }
 
-  /** Runs one fenced write with the same patience. */
-  async #retry<T>(write: () => Promise<T>): Promise<T> {
+  /** Runs one fenced write with the same patience. It must be safe to send twice. */
+  async retry<T>(write: () => Promise<T>): Promise<T> {
     const until = this.#clock.monotonic() + PATIENCE_MS;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(LONGEST_PAUSE_MS, pause * 2)) {
       try {
@@ -70,13 +77,15 @@ export class Chain {
   }
 
   async #run(): Promise<void> {
-    // Begins in a later tick, so that batches of one tick share a statement.
-    await Promise.resolve();
+    const lingering = new AbortController();
+    this.#lingering = lingering;
+    await this.#clock.sleep(LINGER_MS, lingering.signal).catch(() => undefined);
+    this.#lingering = undefined;
     while (this.#pending && !this.#broken) {
       const batch = this.#pending;
       this.#pending = undefined;
       try {
-        await this.#retry(() => this.#histories.append(this.#fence, batch));
+        await this.retry(() => this.#histories.append(this.#fence, batch));
         if (batch.reserveSeq !== undefined) this.#onReserved(batch.reserveSeq);
       } catch (error) {
         this.#broken = { error };
@@ -90,6 +99,8 @@ export class Chain {
 function merge(first: Batch, second: Batch): Batch {
   const opens = first.opens ?? second.opens;
   const reserveSeq = Math.max(first.reserveSeq ?? 0, second.reserveSeq ?? 0);
+  const anchors = [first.anchor, second.anchor].filter((anchor) => anchor !== undefined);
+  const [from, to] = [anchors[0]?.from, anchors.at(-1)?.to];
   return {
     turnId: second.turnId,
     entries: [...first.entries, ...second.entries],
@@ -97,5 +108,6 @@ function merge(first: Batch, second: Batch): Batch {
     finished: [...first.finished, ...second.finished],
     ...(opens && { opens }),
     ...(reserveSeq > 0 && { reserveSeq }),
+    ...(from !== undefined && to !== undefined && { anchor: { from, to } }),
   };
 }

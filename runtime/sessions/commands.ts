@@ -4,7 +4,8 @@ import { commandId, interactionId, type SessionId, type TurnId, turnId } from ".
 import type { CancelCommand, Command, MessageCommand } from "../../machines/protocol/commands.ts";
 import type { PlainSignal } from "../../machines/protocol/signals.ts";
 import { canonical } from "../../machines/turn/progress.ts";
-import { OwnershipLost, SessionBroken } from "../../persistence/store.ts";
+import { type Cancellation, type Fence, OwnershipLost, SessionBroken } from "../../persistence/store.ts";
+import { attachmentsOf } from "./attachments.ts";
 import { type Caller, Refused } from "./conversations.ts";
 import type { Directory } from "./directory.ts";
 import type { Resident } from "./resident.ts";
@@ -54,7 +55,7 @@ async function message(
   command: MessageCommand,
 ): Promise<PlainSignal> {
   const audience = directory.audience(id);
-  if ((command.attachments?.length ?? 0) > 0) throw new Refused("invalid_command", "attachments are not supported yet");
+  await attachmentsOf(world, id, command);
   // Twice at most: an owner that finds it lost the session tries once more as a stranger.
   for (const isLast of [false, true]) {
     if (directory.isDraining)
@@ -81,11 +82,16 @@ async function message(
       case "admitted": {
         const queued = resident
           ? join(resident, command, fresh, caller, asked, admission.reservedSeq)
-          : await arrive(directory, id, admission.taken, fresh, caller);
+          : await arrive(directory, world, id, admission.taken, fresh, caller);
         return audience.plain("message_accepted", { id: command.id, turn_id: fresh, queued });
       }
       case "duplicate": {
         const { turnId: known, state } = admission;
+        if (resident && state === "waiting") {
+          // Stored before, but the answer to it was lost on its way here.
+          resident.adopt({ turnId: known, body: command, state });
+          if (resident.rows.has(known)) resident.callers.set(known, caller);
+        }
         return audience.plain("message_accepted", {
           id: command.id,
           turn_id: known,
@@ -100,8 +106,10 @@ async function message(
       case "not_found":
         throw new Refused("not_found", "no such session");
       case "elsewhere":
-        if (resident && !isLast) directory.drop(resident);
-        else
+        if (resident && !isLast) {
+          // It may have fallen asleep while the statement was under way; only one that is still awake has lost it.
+          if ((await directory.awake(id)) === resident) directory.drop(resident);
+        } else
           throw new Refused("unavailable", "this session is being moved; try again in a moment", { retryable: true });
         break;
       default:
@@ -133,19 +141,36 @@ function join(
 /** The session slept: the statement that admitted has taken it, and its rows say what to run. */
 async function arrive(
   directory: Directory,
+  world: World,
   id: SessionId,
   taken: Parameters<Directory["bring"]>[0] | undefined,
   turn: TurnId,
   caller: Caller,
 ): Promise<boolean> {
   if (taken === undefined) throw new TypeError("a session that slept was admitted without being taken");
+  if (directory.isDraining) {
+    // Stored, so it is kept: the next owner finds it.
+    await directory.release(id, taken);
+    return false;
+  }
   try {
     const resident = await directory.bring(taken, new Map([[turn, caller]]));
     return resident.rows.size > 1;
   } catch (error) {
-    await directory.release(id, taken);
+    // The client is told that nothing runs, so nothing may: a session that can't be read keeps no new command.
+    try {
+      if (error instanceof Refused) await takeBack(world, taken.fence, turn);
+    } finally {
+      await directory.release(id, taken);
+    }
     throw error;
   }
+}
+
+async function takeBack(world: World, fence: Fence, turn: TurnId): Promise<void> {
+  const command = { type: "cancel", id: world.chance.uuid(), turn_id: turn } as const;
+  const input = { commandId: commandId(command.id), digest: digestOf(command), target: turn };
+  await world.store.inbox.cancel({ fence, ...input });
 }
 
 async function cancel(directory: Directory, world: World, id: SessionId, command: CancelCommand): Promise<PlainSignal> {
@@ -155,34 +180,56 @@ async function cancel(directory: Directory, world: World, id: SessionId, command
   const resident = await directory.awake(id);
   // Asleep: nothing runs and nothing waits.
   if (resident === undefined) return receipt([]);
-  const runs = resident.run?.turnId;
-  const target = command.turn_id === undefined ? runs : turnId(command.turn_id);
-  if (target !== undefined && target === runs && isSettling(resident)) return receipt([]);
-  // The row must say `running` before it can say `cancelled`.
-  await resident.flush();
-  const asked = world.store.inbox.cancel({
-    fence: resident.fence,
-    commandId: commandId(command.id),
-    digest: digestOf(command),
-    target: target ?? "running",
-  });
-  resident.cancelling = asked
-    .then((done) => (done.kind === "cancelled" ? done.running : undefined))
-    .catch(() => undefined);
-  const done = await asked;
-  switch (done.kind) {
-    case "duplicate":
-      return receipt(done.cancelled, true);
-    case "conflict":
-      throw new Refused("conflict", "this id was used for another command");
-    case "cancelled": {
-      if (done.running) resident.actor?.send({ type: "turn.cancel", turnId: done.running });
-      if (done.withdrawn) withdraw(resident, done.withdrawn);
-      return receipt([done.running, done.withdrawn].filter((turn) => turn !== undefined));
+  const target = command.turn_id === undefined ? resident.runningId : turnId(command.turn_id);
+  const isWaiting = target !== undefined && target !== resident.runningId && resident.rows.has(target);
+  // Out of the queue before the statement leaves: a turn must not start while it is being withdrawn.
+  if (isWaiting) resident.actor?.send({ type: "turn.withdrawn", turnId: target });
+  else if (target !== undefined && !(await isStoppable(resident, target))) return receipt([]);
+  const input = { commandId: commandId(command.id), digest: digestOf(command), target: target ?? "running" } as const;
+  const asked = resident.patiently(() => world.store.inbox.cancel({ fence: resident.fence, ...input }));
+  // The settlement waits for this answer: a turn that is said to be cancelled must not end as anything else.
+  if (!isWaiting) resident.cancelling = asked.then(cancelledBy, () => []);
+  try {
+    const done = await asked;
+    if (done.kind === "conflict") throw new Refused("conflict", "this id was used for another command");
+    for (const turn of cancelledBy(done)) {
+      if (turn === resident.runningId) resident.actor?.send({ type: "turn.cancel", turnId: turn });
+      else if (resident.rows.has(turn)) withdraw(resident, turn);
     }
+    return receipt(cancelledBy(done), done.kind === "duplicate");
+  } finally {
+    if (isWaiting && resident.rows.has(target)) requeue(resident);
+  }
+}
+
+function cancelledBy(done: Cancellation): readonly TurnId[] {
+  switch (done.kind) {
+    case "cancelled":
+      return [done.running, done.withdrawn].filter((turn) => turn !== undefined);
+    case "duplicate":
+      return done.cancelled;
+    case "conflict":
+      return [];
     default:
       return never(done);
   }
+}
+
+/** Sees to it that the row of a turn that runs says `running` before it can say `cancelled`. False: it is too late. */
+async function isStoppable(resident: Resident, target: TurnId): Promise<boolean> {
+  if (target !== resident.runningId) return true;
+  if (isSettling(resident)) return false;
+  const row = resident.rows.get(target);
+  if (row && !resident.isOpened(target)) resident.append(target, [], { opens: resident.opening(row) });
+  await resident.flush();
+  return target === resident.runningId && !isSettling(resident);
+}
+
+/** What was taken out of the queue and not withdrawn waits again, at its place. */
+function requeue(resident: Resident): void {
+  const waiting = [...resident.rows.keys()].filter((turn) => turn !== resident.runningId);
+  for (const type of ["turn.withdrawn", "message.admitted"] as const)
+    for (const turn of waiting) resident.actor?.send({ type, turnId: turn });
 }
 
 function isSettling(resident: Resident): boolean {
@@ -191,8 +238,7 @@ function isSettling(resident: Resident): boolean {
 }
 
 function withdraw(resident: Resident, id: TurnId): void {
-  resident.rows.delete(id);
-  resident.callers.delete(id);
+  resident.ended(id);
   resident.actor?.send({ type: "turn.withdrawn", turnId: id });
   resident.audience.show("turn_cancelled", { turn_id: id }, id);
   resident.audience.show("queue_changed", { waiting: [...resident.queue] });

@@ -1,9 +1,10 @@
 import { Failure } from "../../machines/failure.ts";
-import type { SessionId } from "../../machines/ids.ts";
+import type { BlobId, SessionId } from "../../machines/ids.ts";
 import type { Credential, Principal } from "../../machines/principal.ts";
 import type { Command } from "../../machines/protocol/commands.ts";
 import type { ErrorCode, PlainSignal, Signal } from "../../machines/protocol/signals.ts";
 import type { SessionState, Turn } from "../../machines/protocol/turns.ts";
+import type { MediaType } from "../../machines/protocol/uploads.ts";
 
 /** Who calls: the principal the platform named, with the cookie it was named by. */
 export type Caller = { readonly principal: Principal; readonly credential: Credential };
@@ -58,6 +59,8 @@ export interface Conversations {
   list(caller: Caller): Promise<readonly SessionSummary[]>;
   page(id: SessionId, caller: Caller, before?: number): Promise<SessionPage>;
   erase(id: SessionId, caller: Caller): Promise<void>;
+  /** Keeps a file, whose bytes are of that type, for a message of this session to name. */
+  upload(id: SessionId, caller: Caller, mime: MediaType, content: Uint8Array): Promise<BlobId>;
   /** Rejects with `not_found` unless the session is the caller's. Cheap: asked before an upgrade. */
   check(id: SessionId, caller: Caller): Promise<void>;
   /**

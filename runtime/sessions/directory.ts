@@ -1,20 +1,22 @@
 import { createActor, waitFor } from "xstate";
-import { failureCode } from "../../machines/failure.ts";
+import type { Clock } from "../../machines/effects.ts";
 import type { SessionId, TurnId } from "../../machines/ids.ts";
-import { bind } from "../../machines/ports.ts";
-import { messageCommand } from "../../machines/protocol/commands.ts";
+import { bind, type Port } from "../../machines/ports.ts";
 import { thaw } from "../../machines/session/session.frozen.ts";
 import { type SessionPorts, sessionMachine } from "../../machines/session/session.machine.ts";
 import { wireTurn } from "../../machines/turn/turn.machine.ts";
 import { type InboxRow, OwnershipLost, SEQ_RESERVE, SessionBroken, type Taken } from "../../persistence/store.ts";
+import { PAGE } from "./attaching.ts";
 import { Audience } from "./audience.ts";
 import { type Caller, Refused } from "./conversations.ts";
 import { askModel } from "./ports/ask-model.ts";
+import { compact } from "./ports/compact.ts";
 import { fallAsleep } from "./ports/fall-asleep.ts";
 import { openTurn } from "./ports/open-turn.ts";
 import { runTools } from "./ports/run-tools.ts";
 import { settleTurn } from "./ports/settle-turn.ts";
-import { Resident } from "./resident.ts";
+import { Resident, type Row, rowOf } from "./resident.ts";
+import { Setbacks } from "./setbacks.ts";
 import type { World } from "./world.ts";
 
 /** How a session's actor ended; the last two are faults. */
@@ -35,11 +37,14 @@ export class Directory {
   readonly #mailboxes = new Map<SessionId, Promise<unknown>>();
   readonly #endings = new Map<SessionId, Promise<void>>();
   readonly #unsaved = new Set<SessionId>();
+  readonly setbacks: Setbacks;
   #draining = false;
+  #parking = false;
 
   constructor(world: World, log: DirectoryLog) {
     this.#world = world;
     this.#log = log;
+    this.setbacks = new Setbacks(world.clock.monotonic);
   }
 
   get size(): number {
@@ -50,6 +55,11 @@ export class Directory {
   }
   get residents(): readonly Resident[] {
     return [...this.#residents.values()];
+  }
+
+  /** Nothing is resident, watched or being worked on. */
+  get isEmpty(): boolean {
+    return this.#residents.size + this.#audiences.size + this.#mailboxes.size + this.#endings.size === 0;
   }
 
   resident(id: SessionId): Resident | undefined {
@@ -88,11 +98,11 @@ export class Directory {
   async awake(id: SessionId): Promise<Resident | undefined> {
     const resident = this.#residents.get(id);
     const actor = resident?.actor;
-    if (actor === undefined) return resident;
-    if (actor.getSnapshot().value === "hibernating") {
+    if (actor?.getSnapshot().value === "hibernating") {
       await waitFor(actor, (state) => state.value !== "hibernating", { timeout: Number.POSITIVE_INFINITY });
     }
-    if (actor.getSnapshot().status === "active") return resident;
+    if (actor?.getSnapshot().status === "active") return resident;
+    // It ended, or is ending: its lease is free once that is done.
     await this.#endings.get(id);
     return this.#residents.get(id);
   }
@@ -103,17 +113,23 @@ export class Directory {
     const { sessionId } = taken.fence;
     const began = clock.monotonic();
     try {
-      const [history, rows] = await Promise.all([
+      const [history, open, settled] = await Promise.all([
         store.histories.load(sessionId, taken.anchor),
         store.inbox.open(sessionId),
+        taken.clean ? undefined : store.turns.page(sessionId, PAGE),
       ]);
+      // What was begun goes first, whatever its ordinal: one that is older may not have been known to the owner before.
+      const rows = [
+        ...open.filter(({ state }) => state !== "waiting"),
+        ...open.filter(({ state }) => state === "waiting"),
+      ];
+      // From here on nothing is awaited: the audience that is found now is the one that clients join.
       const audience = this.audience(sessionId);
       const resident = new Resident(this.#world, taken, history, audience);
       for (const [turnId, caller] of callers) resident.callers.set(turnId, caller);
-      for (const row of rows)
-        resident.rows.set(row.turnId, { turnId: row.turnId, body: messageOf(row), state: row.state });
-      if (!taken.clean && audience.size > 0) resident.resync = await store.turns.page(sessionId, 20);
-      audience.continueFrom(taken.nextSeq, taken.nextSeq + SEQ_RESERVE);
+      for (const row of rows.map(readRow(sessionId))) resident.rows.set(row.turnId, row);
+      resident.resync = settled;
+      audience.continueFrom(taken.nextSeq, taken.nextSeq + SEQ_RESERVE, taken.clean);
       const outcome = this.#start(resident, taken, rows);
       this.#world.observe({ type: "session.thawed", sessionId, outcome, ms: clock.monotonic() - began });
       return resident;
@@ -130,11 +146,16 @@ export class Directory {
       if (this.#residents.has(id) || this.#draining) return false;
       const taken = await this.#world.store.sessions.take(id, this.#world.node, this.#world.settings.leaseMs);
       if (taken === undefined) return false;
+      if (this.#draining) {
+        await this.release(id, taken);
+        return false;
+      }
       try {
         await this.bring(taken);
         return true;
       } catch (error) {
         await this.release(id, taken);
+        if (error instanceof Refused) this.setbacks.add(id);
         throw error;
       }
     });
@@ -158,6 +179,12 @@ export class Directory {
     this.#log("session.lost", resident.id);
   }
 
+  /** The session is being erased: its actor stops, and what it still writes finds nothing. */
+  evict(id: SessionId): void {
+    this.#residents.get(id)?.actor?.stop();
+    this.#residents.delete(id);
+  }
+
   /** From now on no turn starts here; the ones that run go on. */
   beginDrain(): void {
     this.#draining = true;
@@ -166,6 +193,7 @@ export class Directory {
 
   /** Leaves running turns to the next owner; resolves with the sessions that could not be saved. */
   async park(): Promise<readonly SessionId[]> {
+    this.#parking = true;
     for (const resident of this.#residents.values()) resident.actor?.send({ type: "drain.park" });
     await this.whenEmpty();
     return [...this.#unsaved];
@@ -186,14 +214,22 @@ export class Directory {
       hibernateAfterMs,
       limits,
     };
+    // A chart that crashed leaves its turn's chart running: its ports end with the resident all the same.
+    const ending =
+      <In, Out>(port: Port<In, Out>): Port<In, Out> =>
+      async (given, signal) => {
+        resident.over.signal.throwIfAborted();
+        return await port(given, AbortSignal.any([signal, resident.over.signal]));
+      };
     const machine = sessionMachine.provide({
       actors: {
         ...bind<SessionPorts>({ fallAsleep: fallAsleep(resident, world) }),
         turn: wireTurn({
-          openTurn: openTurn(resident, world),
-          askModel: askModel(resident, world),
-          runTools: runTools(resident, world),
-          settleTurn: settleTurn(resident, world),
+          openTurn: ending(openTurn(resident, world)),
+          askModel: ending(askModel(resident, world)),
+          compact: ending(compact(resident, world)),
+          runTools: ending(runTools(resident, world)),
+          settleTurn: ending(settleTurn(resident, world)),
         }),
       },
     });
@@ -202,8 +238,8 @@ export class Directory {
       frozen !== undefined && "broken" in frozen ? { kind: "rebuild" as const, why: "broken" } : thaw(frozen, input);
     const actor =
       thawed.kind === "restored"
-        ? createActor(machine, { snapshot: thawed.snapshot, input })
-        : createActor(machine, { input });
+        ? createActor(machine, { snapshot: thawed.snapshot, input, clock: delaysOf(world.clock) })
+        : createActor(machine, { input, clock: delaysOf(world.clock) });
     resident.actor = actor;
     this.#residents.set(resident.id, resident);
     const end = new Promise<Ended>((resolve) => {
@@ -215,12 +251,16 @@ export class Directory {
         },
       });
     });
-    const ending = end.then((ended) => this.#ended(resident, ended));
-    this.#endings.set(resident.id, ending);
-    void ending.finally(() => {
-      if (this.#endings.get(resident.id) === ending) this.#endings.delete(resident.id);
+    const ended = end.then((how) => this.#ended(resident, how));
+    this.#endings.set(resident.id, ended);
+    void ended.finally(() => {
+      if (this.#endings.get(resident.id) === ended) this.#endings.delete(resident.id);
     });
     actor.start();
+    // A drain that began while it was being read has not reached it.
+    if (this.#draining) actor.send({ type: "drain.begin" });
+    if (this.#parking) actor.send({ type: "drain.park" });
+    if (rows.length === 0) resident.tellResync([]);
     if (thawed.kind === "restored") return "thawed";
     return taken.turns === 0 ? "fresh" : "rebuilt";
   }
@@ -228,8 +268,10 @@ export class Directory {
   async #ended(resident: Resident, ended: Ended): Promise<void> {
     const { id } = resident;
     if (this.#residents.get(id) === resident) this.#residents.delete(id);
+    resident.over.abort(new OwnershipLost(id));
     switch (ended) {
       case "hibernated":
+        this.setbacks.delete(id);
         break;
       case "lost":
         resident.audience.dismiss(1012, "the session moved to another node");
@@ -242,16 +284,52 @@ export class Directory {
       case "crashed":
       case "parked":
         await this.release(id, resident);
+        if (!this.#draining) this.#goOn(resident, ended);
         break;
     }
     this.forget(id);
-    // A fault of one actor: the session goes on from its entries, under a new epoch.
-    if (ended === "crashed" && !this.#draining) {
-      void this.revive(id).catch((error: unknown) => this.#log("session.crashed", id, failureCode(error)));
+  }
+
+  /** A fault of one actor: the session goes on from its entries, under a new epoch. Not at once when that failed before. */
+  #goOn({ id, audience }: Resident, ended: "crashed" | "parked"): void {
+    const isFirst = this.setbacks.mayTry(id);
+    this.setbacks.add(id);
+    // What was streamed may never be stored: without a new owner, clients come back to what is.
+    const interrupt = () => audience.dismiss(1012, "the session was interrupted");
+    if (ended === "parked" || !isFirst) {
+      interrupt();
+      return;
     }
+    this.revive(id).then(
+      (isBack) => {
+        if (!isBack && !this.#residents.has(id)) interrupt();
+      },
+      (error: unknown) => {
+        this.#log("session.crashed", id, error);
+        interrupt();
+      },
+    );
   }
 }
 
-function messageOf(row: InboxRow) {
-  return messageCommand.parse(row.body);
+const readRow =
+  (id: SessionId) =>
+  (row: InboxRow): Row => {
+    try {
+      return rowOf(row);
+    } catch (cause) {
+      throw new SessionBroken(id, cause);
+    }
+  };
+
+/** The charts' delays, by the node's own clock. */
+function delaysOf(clock: Clock) {
+  return {
+    setTimeout(run: () => void, ms: number): AbortController {
+      const stop = new AbortController();
+      clock.sleep(ms, stop.signal).then(run, () => undefined);
+      return stop;
+    },
+    clearTimeout: (stop: AbortController) => stop.abort(),
+  };
 }

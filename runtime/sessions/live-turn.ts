@@ -19,7 +19,7 @@ type LiveBlock = {
 };
 
 /** Below this many numbers left, deltas wait for the next reservation; their text is sent then in one. */
-const NUMBERS_KEPT_FOR_ENDINGS = 256;
+export const NUMBERS_KEPT_FOR_ENDINGS = 256;
 
 const textOf = (block: LiveBlock): string => (typeof block.content["text"] === "string" ? block.content["text"] : "");
 

@@ -2,6 +2,7 @@ import { type SessionId, sessionId } from "../../machines/ids.ts";
 import type { Limits } from "../../machines/protocol/signals.ts";
 import type { SessionRow } from "../../persistence/store.ts";
 import { begin, readPage } from "./attaching.ts";
+import { keepUpload } from "./attachments.ts";
 import { handle, refusalOf } from "./commands.ts";
 import { type Attachment, type Caller, type Conversations, Refused } from "./conversations.ts";
 import type { Directory } from "./directory.ts";
@@ -22,18 +23,41 @@ export function localConversations(directory: Directory, world: World, settings:
     }
   }
 
+  /** In order with the session's other work; what was learnt of a session that nobody watches is forgotten after. */
+  function watching<T>(id: SessionId, work: () => Promise<T>): Promise<T> {
+    return refusing(() =>
+      directory.inOrder(id, async () => {
+        try {
+          return await work();
+        } finally {
+          directory.forget(id);
+        }
+      }),
+    );
+  }
+
   async function mine(id: SessionId, { principal }: Caller): Promise<SessionRow> {
     const row = await store.sessions.find(id, principal.userId);
     if (row === undefined) throw new Refused("not_found", "no such session");
     return row;
   }
 
-  /** A session that sleeps has its numbers and its state in the database only. */
-  function learn(id: SessionId, row: SessionRow): void {
-    const audience = directory.audience(id);
-    if (directory.resident(id)) return;
-    audience.continueFrom(row.nextSeq, row.nextSeq);
-    audience.status = row.status;
+  /**
+   * The caller's session, and its numbers and state where only the database has them: while it sleeps. A row that was
+   * read while the session fell asleep is out of date, so it is read again. In order only: nothing may wake it here.
+   */
+  async function learn(id: SessionId, caller: Caller): Promise<SessionRow> {
+    for (;;) {
+      const awake = await directory.awake(id);
+      const row = await mine(id, caller);
+      if (directory.resident(id) !== awake) continue;
+      if (awake === undefined) {
+        const audience = directory.audience(id);
+        audience.continueFrom(row.nextSeq, row.nextSeq, true);
+        audience.status = row.status;
+      }
+      return row;
+    }
   }
 
   return {
@@ -57,24 +81,25 @@ export function localConversations(directory: Directory, world: World, settings:
       }),
 
     page: (id, caller, before) =>
-      refusing(async () => {
-        learn(id, await mine(id, caller));
-        const page = await readPage(directory, world, id, before);
-        directory.forget(id);
-        return { session_id: id, ...page };
+      watching(id, async () => {
+        await learn(id, caller);
+        return { session_id: id, ...(await readPage(directory, world, id, before)) };
       }),
 
     erase: (id, caller) =>
-      refusing(() =>
-        directory.inOrder(id, async () => {
-          await mine(id, caller);
-          const resident = directory.resident(id);
-          if (resident) directory.drop(resident);
-          else directory.audience(id).dismiss(1000, "the session was erased");
-          await store.sessions.erase(id, caller.principal.userId);
-          directory.forget(id);
-        }),
-      ),
+      watching(id, async () => {
+        await mine(id, caller);
+        directory.audience(id).dismiss(1000, "the session was erased");
+        directory.evict(id);
+        await store.sessions.erase(id, caller.principal.userId);
+        directory.setbacks.delete(id);
+      }),
+
+    upload: (id, caller, mime, content) =>
+      refusing(async () => {
+        await mine(id, caller);
+        return await keepUpload(world, id, mime, content);
+      }),
 
     check: (id, caller) =>
       refusing(async () => {
@@ -85,8 +110,10 @@ export function localConversations(directory: Directory, world: World, settings:
       refusing(async (): Promise<Attachment> => {
         let caller = first;
         // In order with the commands: numbers of a sleeping session are read while nothing wakes it.
-        const joined = await directory.inOrder(id, async () => {
-          learn(id, await mine(id, caller));
+        const joined = await watching(id, async () => {
+          const row = await learn(id, caller);
+          // Learnt again after it: an audience that nobody joined yet may be forgotten while something is awaited.
+          if (await refreshGrants(row, caller)) await learn(id, caller);
           const audience = directory.audience(id);
           const thawed = directory.resident(id) !== undefined;
           return await begin(directory, world, audience, after, sink, () =>
@@ -101,10 +128,9 @@ export function localConversations(directory: Directory, world: World, settings:
             }),
           );
         });
-        await refreshGrants(id, caller);
         return {
           deliver: (command) =>
-            directory.inOrder(id, async () => {
+            watching(id, async () => {
               try {
                 return await handle(directory, world, id, caller, command);
               } catch (error) {
@@ -124,12 +150,13 @@ export function localConversations(directory: Directory, world: World, settings:
   };
 
   /** The same user with a fresh cookie: turns that wait or run act with it from now on. */
-  async function refreshGrants(id: SessionId, caller: Caller): Promise<void> {
+  async function refreshGrants({ sessionId: id, status }: SessionRow, caller: Caller): Promise<boolean> {
     const resident = directory.resident(id);
-    if (resident === undefined) return;
-    for (const turn of resident.rows.keys()) resident.callers.set(turn, caller);
-    if (!world.settings.grants) return;
+    for (const turn of resident?.rows.keys() ?? []) resident?.callers.set(turn, caller);
+    if (resident?.run) resident.run.caller = caller;
+    if (!world.settings.grants || status !== "turning") return false;
     const expiresAt = caller.principal.expiresAt ?? world.clock.now() + world.settings.grantMs;
     await store.grants.refresh(id, caller.principal.userId, { ...caller, expiresAt });
+    return true;
   }
 }

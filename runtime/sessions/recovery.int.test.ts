@@ -120,6 +120,7 @@ describe("recovery", () => {
     const { first, id, client: before } = await begin({ model: scriptedModel(hangs("You could tr")) });
     await before.say("what helps?");
     await before.until("llm_delta", ({ data }) => data.text === "tr");
+    await first.directory.resident(id)?.flush();
     kill(first);
     const { client } = await restart(id, { model: scriptedModel(says("Take 2 capsules.")) });
     await client.asleep();
@@ -169,6 +170,7 @@ describe("recovery", () => {
     await client.until("llm_delta");
     let dead = first;
     for (let round = 0; round < 3; round += 1) {
+      await dead.directory.resident(id)?.flush();
       kill(dead);
       const again = await restart(id, { model: scriptedModel(hangs("x")) });
       await again.client.until("llm_delta");
@@ -293,7 +295,7 @@ describe("recovery", () => {
         model.requests.length,
         row?.["turns"],
         row?.["rows"],
-      ]).toEqual(["session_unavailable", 0, 1, 2]);
+      ]).toEqual(["session_unavailable", 0, 1, 1]);
     });
 
     test("D-11 d: a database that does not answer is a passing refusal, and nothing is created", async () => {

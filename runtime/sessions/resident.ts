@@ -1,12 +1,13 @@
 import type { Actor } from "xstate";
+import type { Room } from "../../machines/compaction/compaction.rules.ts";
 import type { Entry, PlacedEntry } from "../../machines/conversation/entries.ts";
-import { entryTokens } from "../../machines/conversation/tokens.ts";
+import { Ledger } from "../../machines/conversation/ledger.ts";
 import type { CallId, SessionId, TurnId, UserId } from "../../machines/ids.ts";
 import type { Usage } from "../../machines/model.ts";
-import type { MessageCommand } from "../../machines/protocol/commands.ts";
+import { type MessageCommand, messageCommand } from "../../machines/protocol/commands.ts";
 import type { QueuedTurn, SessionState, Turn } from "../../machines/protocol/turns.ts";
 import type { sessionMachine } from "../../machines/session/session.machine.ts";
-import type { Batch, Fence, InboxState, Intent, Taken } from "../../persistence/store.ts";
+import type { Batch, Fence, InboxRow, InboxState, Intent, Taken } from "../../persistence/store.ts";
 import type { Audience } from "./audience.ts";
 import { Chain } from "./chain.ts";
 import type { Caller } from "./conversations.ts";
@@ -20,6 +21,11 @@ export type Row = {
   readonly body: MessageCommand;
   readonly state: InboxState;
 };
+
+/** A stored row as its owner holds it. Throws zod's error when it is no message of this version. */
+export function rowOf({ turnId, state, body }: InboxRow): Row {
+  return { turnId, state, body: messageCommand.parse(body) };
+}
 
 /** The turn that runs here, between its opening and its settlement. */
 export type Run = {
@@ -50,18 +56,24 @@ export class Resident {
   readonly owner: UserId;
   readonly audience: Audience;
   readonly lease: Lease;
+  /** Aborted when the session's actor has ended, however that came. */
+  readonly over = new AbortController();
   readonly rows = new Map<TurnId, Row>();
   readonly callers = new Map<TurnId, Caller>();
+  /** Turns that this owner opened or is opening: their rows are `running` once the chain is flushed. */
+  readonly #opened = new Set<TurnId>();
+  /** Turns that settled or were withdrawn here: an answer that is under way may still speak of them as waiting. */
+  readonly #ended = new Set<TurnId>();
   readonly #chain: Chain;
-  readonly #history: PlacedEntry[];
-  readonly #anchor: number;
+  /** The history since the anchor, and how much of the window it takes. */
+  readonly ledger: Ledger;
   #reserving = false;
   /** Turns opened so far. */
   turns: number;
   run: Run | undefined;
   actor: Actor<typeof sessionMachine> | undefined;
   /** A cancel that is being made durable: the settlement waits for its answer. */
-  cancelling: Promise<TurnId | undefined> | undefined;
+  cancelling: Promise<readonly TurnId[]> | undefined;
   /** Settled turns to show first, after a take-over from an owner that did not go to sleep in order. */
   resync: readonly Turn[] | undefined;
 
@@ -74,8 +86,7 @@ export class Resident {
       this.#reserving = false;
       audience.reserved(bound);
     });
-    this.#history = [...history];
-    this.#anchor = taken.anchor;
+    this.ledger = new Ledger(history, taken.anchor);
     this.turns = taken.turns;
   }
 
@@ -83,13 +94,17 @@ export class Resident {
     return this.fence.sessionId;
   }
 
-  /** History since the anchor, in order. */
+  /** History since the anchor, in order, as it is stored. What is sent of it is `ledger.entries`. */
   get entries(): readonly Entry[] {
-    return this.#history.map((placed) => placed.entry);
+    return this.ledger.history.map((placed) => placed.entry);
   }
 
-  get tokens(): number {
-    return this.#history.reduce((sum, placed) => sum + placed.tokens, 0);
+  /** How full the context of `run`'s next model call is; a turn that has settled is a full one. */
+  room({ model, settings, drafts }: World, { turnId, capabilities }: Run): Room {
+    const limits = { window: model.window, reserve: settings.maxOutputTokens };
+    const running = this.run?.turnId === turnId ? turnId : undefined;
+    const drafted = drafts?.isReady(this.id, this.ledger.anchor) === true;
+    return { ...this.ledger.room(capabilities.fixed, limits, running), ...(drafted && { drafted }) };
   }
 
   entriesOf(turnId: TurnId): readonly Entry[] {
@@ -112,6 +127,51 @@ export class Resident {
     return this.run;
   }
 
+  /** The turn that the chart runs, from its start on: `run` is there only once it was opened. */
+  get runningId(): TurnId | undefined {
+    return this.actor?.getSnapshot().context.running ?? undefined;
+  }
+
+  /** The number of a turn that runs: it has one already when somebody opened its row. */
+  numberOf(row: Row): number {
+    return row.state === "waiting" && !this.#opened.has(row.turnId) ? this.turns + 1 : this.turns;
+  }
+
+  /** What makes a turn's row `running`: goes with the turn's first append, or with a cancel that comes before it. */
+  opening(row: Row): Batch["opens"] {
+    const n = this.numberOf(row);
+    this.#opened.add(row.turnId);
+    this.turns = n;
+    return { n, title: titleOf(row.body) };
+  }
+
+  isOpened(turnId: TurnId): boolean {
+    return this.#opened.has(turnId) || this.rows.get(turnId)?.state !== "waiting";
+  }
+
+  /** After a take-over that was not clean, once: what the owner before showed and did not store is void. */
+  tellResync(running: readonly Turn[]): void {
+    if (this.resync === undefined) return;
+    const turns = [...this.resync, ...running];
+    this.resync = undefined;
+    const from_turn = turns[0]?.n ?? 1;
+    this.audience.tell("resync", { from_turn, turns, state: this.state, seq: this.audience.nextSeq - 1 });
+  }
+
+  /** A row that is stored and was not known here, because the answer to its admission was lost. */
+  adopt(row: Row): void {
+    if (this.rows.has(row.turnId) || this.#ended.has(row.turnId)) return;
+    this.rows.set(row.turnId, row);
+    this.actor?.send({ type: "message.admitted", turnId: row.turnId });
+  }
+
+  /** The turn settled or was withdrawn. */
+  ended(turnId: TurnId): void {
+    this.rows.delete(turnId);
+    this.callers.delete(turnId);
+    this.#ended.add(turnId);
+  }
+
   /** Adds entries to the history now and to the database in order. */
   append(turnId: TurnId, entries: readonly Entry[], more?: AppendMore): void {
     this.#chain.append(this.#batch(turnId, entries, more));
@@ -124,6 +184,11 @@ export class Resident {
 
   get #needsNumbers(): boolean {
     return !this.#reserving && this.audience.left < RESERVE_BELOW;
+  }
+
+  /** Waits a passing fault of the database out, as appends do. `write` must be safe to send twice. */
+  patiently<T>(write: () => Promise<T>): Promise<T> {
+    return this.#chain.retry(write);
   }
 
   /** Resolves when everything appended is durable. */
@@ -143,8 +208,9 @@ export class Resident {
   }
 
   #batch(turnId: TurnId, entries: readonly Entry[], more: AppendMore = {}): Batch {
-    const placed = entries.map((entry, index) => ({ pos: this.#nextPos + index, tokens: entryTokens(entry), entry }));
-    this.#history.push(...placed);
+    const from = this.ledger.anchor;
+    const placed = this.ledger.add(entries);
+    const to = this.ledger.anchor;
     const reserveSeq = this.#needsNumbers ? this.audience.nextSeq + RESERVE : undefined;
     if (reserveSeq !== undefined) this.#reserving = true;
     return {
@@ -154,17 +220,22 @@ export class Resident {
       finished: more.finished ?? [],
       ...(more.opens && { opens: more.opens }),
       ...(reserveSeq !== undefined && { reserveSeq }),
+      ...(to !== from && { anchor: { from, to } }),
     };
   }
+}
 
-  get #nextPos(): number {
-    const last = this.#history.at(-1);
-    return last ? last.pos + 1 : this.#anchor;
-  }
+const TITLE_LENGTH = 80;
+
+function titleOf(body: MessageCommand): string {
+  const untitled = (body.attachments?.length ?? 0) > 0 ? "Shared a file" : "Conversation";
+  const text = body.text.toWellFormed().replaceAll(/\s+/g, " ").trim() || body.entry_point || untitled;
+  const characters = [...text];
+  return characters.length <= TITLE_LENGTH ? text : `${characters.slice(0, TITLE_LENGTH - 1).join("")}…`;
 }
 
 type AppendMore = {
   readonly intents?: readonly Intent[];
   readonly finished?: readonly CallId[];
-  readonly opens?: { readonly n: number; readonly title: string };
+  readonly opens?: Batch["opens"];
 };

@@ -5,6 +5,7 @@ import type { World } from "./world.ts";
 const BEAT_MS = 2_000;
 const SWEEP_MS = 3_000;
 const GRANTS_MS = 60_000;
+const BLOBS_MS = 60_000;
 const SWEEP_AT_ONCE = 20;
 
 export type UpkeepLog = (event: "upkeep.failed" | "session.unrevived", fields: { name: string; code: string }) => void;
@@ -67,6 +68,7 @@ export function startUpkeep(
     }),
     every("sweep", SWEEP_MS, () => sweep(directory, world, log)),
     every("grants", GRANTS_MS, () => store.grants.sweep()),
+    every("blobs", BLOBS_MS, () => store.blobs.sweep()),
   ];
 
   return async () => {
@@ -78,11 +80,16 @@ export function startUpkeep(
 /** Takes up sessions that have work and no owner. */
 export async function sweep(directory: Directory, world: World, log: UpkeepLog): Promise<void> {
   if (directory.isDraining) return;
-  const orphans = await world.store.sessions.orphans(SWEEP_AT_ONCE);
+  const { setbacks } = directory;
+  const orphans = await world.store.sessions.orphans(SWEEP_AT_ONCE + setbacks.size);
   await Promise.all(
-    orphans.map((id) =>
-      directory.revive(id).catch((error: unknown) => log("session.unrevived", { name: id, code: failureCode(error) })),
-    ),
+    orphans
+      .filter((id) => setbacks.mayTry(id))
+      .map((id) =>
+        directory
+          .revive(id)
+          .catch((error: unknown) => log("session.unrevived", { name: id, code: failureCode(error) })),
+      ),
   );
 }
 

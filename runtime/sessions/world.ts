@@ -6,12 +6,15 @@ import type { TurnLimits } from "../../machines/turn/turn.rules.ts";
 import type { Store } from "../../persistence/store.ts";
 import type { Toolbox } from "../../tools/tool.ts";
 import type { Observe } from "../observe/events.ts";
+import type { Drafts } from "../summaries/drafts.ts";
 import type { Caller } from "./conversations.ts";
 
 /** What one principal's agent can do now: resolved when a turn opens, so that a flag counts from the next turn on. */
 export type Capabilities = {
   readonly system: string;
   readonly toolbox: Toolbox;
+  /** The same with the tools as their servers list them now; left out: they never change. Itself where they can't be had in time. */
+  relisted?(signal: AbortSignal): Promise<Capabilities>;
   /** Tokens of the fixed parts: system prompt, skill index, tool schemas. */
   readonly fixed: { readonly system: number; readonly skills: number; readonly tools: number };
   /** Skills whose present text lies in this history. */
@@ -48,6 +51,8 @@ export type SessionSettings = {
   readonly grants: boolean;
   /** How long a grant lives when the login does not say when it ends. */
   readonly grantMs: number;
+  /** How long a turn waits for a summary. */
+  readonly compactionMs?: number;
 };
 
 /** Everything the sessions of a node need from outside. Made in the composition root, once. */
@@ -55,6 +60,8 @@ export type World = {
   readonly node: NodeId;
   readonly store: Store;
   readonly model: Model;
+  /** Who sums up what is older; left out: a context that is too full is cut by rule. */
+  readonly drafts?: Drafts;
   readonly capabilities: (caller: Caller) => Promise<Capabilities>;
   readonly clock: Clock;
   readonly chance: Chance;

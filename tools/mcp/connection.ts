@@ -2,12 +2,13 @@ import { setMaxListeners } from "node:events";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { FetchLike, Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { McpError, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { McpError, type Progress, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { callerFetch } from "./caller-fetch.ts";
 import { BROKEN_STREAM, McpFailure, type McpFailureCode } from "./failures.ts";
 import { outputValidator } from "./output-check.ts";
+import { Patience, type Waiting } from "./patience.ts";
 
 export type ConnectionOptions = {
   readonly url: URL;
@@ -43,11 +44,11 @@ export class Connection {
     return this.#inFlight > 0;
   }
 
-  /** Sends one request; gives it up after `ms` milliseconds in all, with a cancellation notice to the server. */
+  /** Sends one request; gives it up when the patience with it is over, with a cancellation notice to the server. */
   async request<S extends z.ZodType>(
     request: Request,
     schema: S,
-    ms: number,
+    waiting: Waiting,
     signal: AbortSignal,
   ): Promise<z.infer<S>> {
     signal.throwIfAborted();
@@ -61,11 +62,13 @@ export class Connection {
     // A turn has one signal for all its calls.
     setMaxListeners(0, signal);
     signal.addEventListener("abort", stop, { once: true });
-    const late = new McpFailure("mcp_timeout", `no answer within ${ms / 1000} s`);
-    const disarm = this.#options.clock.schedule(ms, () => giveUp(late));
+    const patience = new Patience(this.#options.clock, waiting, giveUp);
     this.#inFlight += 1;
     try {
-      return await this.#inSession((live) => this.#send(live, request, schema, ms, over.signal), over.signal);
+      return await this.#inSession(
+        (live) => this.#send(live, request, schema, waiting, patience, over.signal),
+        over.signal,
+      );
     } catch (error) {
       if (over.signal.aborted) throw why;
       const failure = asFailure(error);
@@ -73,7 +76,7 @@ export class Connection {
       throw failure;
     } finally {
       this.#inFlight -= 1;
-      disarm();
+      patience.end();
       signal.removeEventListener("abort", stop);
     }
   }
@@ -121,10 +124,22 @@ export class Connection {
     if (live !== undefined) await retire(live, "when idle");
   }
 
-  async #send<S extends z.ZodType>(live: Live, request: Request, schema: S, ms: number, signal: AbortSignal) {
+  async #send<S extends z.ZodType>(
+    live: Live,
+    request: Request,
+    schema: S,
+    { totalMs, onProgress }: Waiting,
+    patience: Patience,
+    signal: AbortSignal,
+  ) {
     live.inFlight += 1;
+    const onprogress = (progress: Progress) => {
+      patience.heard();
+      onProgress?.(progress);
+    };
+    const options = { signal, timeout: totalMs + SDK_SLACK_MS, ...(onProgress && { onprogress }) };
     try {
-      return (await live.client.request(request, schema, { signal, timeout: ms + SDK_SLACK_MS })) as z.infer<S>;
+      return (await live.client.request(request, schema, options)) as z.infer<S>;
     } finally {
       live.inFlight -= 1;
       if (live.retired) await retire(live, "when idle");

@@ -1,9 +1,11 @@
-import { McpError } from "@modelcontextprotocol/sdk/types.js";
+import { McpError, type Progress } from "@modelcontextprotocol/sdk/types.js";
 import { RESULT_CHARACTERS } from "../bounds.ts";
+import type { Clock } from "../clock.ts";
 import { safeText } from "../safe-text.ts";
-import type { Tool, ToolResult, ToolTraits } from "../tool.ts";
+import type { Tool, ToolProgress, ToolResult, ToolTraits } from "../tool.ts";
 import { McpFailure } from "./failures.ts";
 import { outputMismatch } from "./output-check.ts";
+import type { Waiting } from "./patience.ts";
 import type { McpServer, Pool } from "./pool.ts";
 import { toolResult } from "./result.ts";
 import { callResultSchema, IDEMPOTENCY_META, type McpToolDefinition } from "./wire.ts";
@@ -17,10 +19,12 @@ export type McpToolOptions = {
   readonly pool: Pool;
   readonly server: McpServer;
   readonly definition: McpToolDefinition;
-  readonly timeoutMs: number;
+  readonly waiting: Required<Pick<Waiting, "totalMs" | "firstMs" | "silenceMs">>;
+  readonly clock: Clock;
   readonly observe: (event: ToolEvent) => void;
 };
 
+const PROGRESS_CHARACTERS = 200;
 const INVALID_PARAMS = -32_602;
 const METHOD_NOT_FOUND = -32_601;
 
@@ -37,7 +41,7 @@ export function traitsOf({ annotations, _meta }: McpToolDefinition): ToolTraits 
 }
 
 /** A discovered tool, called with the login of whoever calls. */
-export function mcpTool({ pool, server, definition, timeoutMs, observe }: McpToolOptions): Tool {
+export function mcpTool({ pool, server, definition, waiting, clock, observe }: McpToolOptions): Tool {
   const name = publicName(server, definition.name);
   const traits = traitsOf(definition);
   return {
@@ -52,10 +56,16 @@ export function mcpTool({ pool, server, definition, timeoutMs, observe }: McpToo
         arguments: args,
         ...(traits.readOnly ? {} : { _meta: { [IDEMPOTENCY_META]: context.idempotencyKey } }),
       };
+      // A second try has what the first left of the time.
+      const patience: Waiting = {
+        ...waiting,
+        since: clock.now(),
+        onProgress: (progress) => context.onProgress?.(readable(progress)),
+      };
       const send = () =>
         pool
           .of(context, server)
-          .connection.request({ method: "tools/call", params }, callResultSchema, timeoutMs, signal);
+          .connection.request({ method: "tools/call", params }, callResultSchema, patience, signal);
       try {
         const result = await sendAgainOnce(send, traits.readOnly);
         if (definition.outputSchema !== undefined && result.isError !== true) {
@@ -66,7 +76,7 @@ export function mcpTool({ pool, server, definition, timeoutMs, observe }: McpToo
       } catch (error) {
         if (!(error instanceof McpFailure)) throw error;
         observe({ type: "call_failed", server: server.name, tool: name, code: error.code });
-        return failed(name, error, traits, timeoutMs);
+        return failed(name, error, traits);
       }
     },
   };
@@ -82,7 +92,13 @@ async function sendAgainOnce<T>(send: () => Promise<T>, readOnly: boolean): Prom
   }
 }
 
-function failed(name: string, failure: McpFailure, { readOnly }: ToolTraits, timeoutMs: number): ToolResult {
+/** The server's words are shown to the user as they are the model's: short, and without addresses. */
+function readable({ progress, total, message }: Progress): ToolProgress {
+  const words = message === undefined ? "" : safeText(message, PROGRESS_CHARACTERS);
+  return { progress, ...(total !== undefined && { total }), ...(words !== "" && { message: words }) };
+}
+
+function failed(name: string, failure: McpFailure, { readOnly }: ToolTraits): ToolResult {
   const unsure = !readOnly && failure.reached;
   const doubt = unsure ? " It may have happened all the same: check before you try again." : "";
   const mayHaveHappened = unsure ? { mayHaveHappened: true } : {};
@@ -93,7 +109,7 @@ function failed(name: string, failure: McpFailure, { readOnly }: ToolTraits, tim
       return error("tool", `${name} is not allowed for this user.`);
     case "mcp_timeout":
       return {
-        ...error("timeout", `${name} gave no answer within ${timeoutMs / 1000} s.${doubt}`),
+        ...error("timeout", `${name} gave ${failure.message}.${doubt}`),
         ...mayHaveHappened,
       };
     case "mcp_session_lost":

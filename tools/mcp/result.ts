@@ -24,7 +24,9 @@ export function toolResult(result: CallResult, maxCharacters?: number): ToolResu
   const [only] = texts;
   const fromText = texts.length === 1 && only !== undefined ? parsed(only) : undefined;
   const data = result.structuredContent ?? fromText;
-  return { kind: "ok", text: bounded(words(result.structuredContent, prose, fromText), maxCharacters), data };
+  const full = words(result.structuredContent, prose, fromText);
+  const text = bounded(full, maxCharacters);
+  return { kind: "ok", text, data, ...(text.length < full.length && { full }) };
 }
 
 function words(structured: unknown, prose: string, fromText: unknown): string {

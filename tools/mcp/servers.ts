@@ -12,8 +12,13 @@ export type McpEvent =
 
 export type McpServersOptions = {
   readonly servers: readonly { readonly name: string; readonly url: string; readonly bareNames?: boolean }[];
-  /** Limit of one call by the tool's public name, in milliseconds; 30 s where it names none. */
+  /**
+   * Limit of one call by the tool's public name, in milliseconds, whatever progress it reports. Where it names none: 30 s, and 120 s
+   * for a call that reports progress.
+   */
   readonly timeouts?: Readonly<Record<string, number>>;
+  /** How long a call that has reported progress may then be silent, in milliseconds; 30 s unless told. */
+  readonly silenceMs?: number;
   readonly clock?: Clock;
   readonly fetch?: FetchLike;
   readonly observe?: (event: McpEvent) => void;
@@ -32,13 +37,15 @@ export interface McpServers {
 }
 
 const CALL_MS = 30_000;
+const CALL_WITH_PROGRESS_MS = 120_000;
 
 /** The MCP side of an agent's tools. Throws `McpServersInvalid` for names or addresses that cannot be. */
 export function mcpServers(options: McpServersOptions): McpServers {
   const servers = checked(options.servers);
   const observe = options.observe ?? (() => undefined);
+  const clock = options.clock ?? systemClock;
   const pool = new Pool({
-    clock: options.clock ?? systemClock,
+    clock,
     fetch: options.fetch ?? fetch,
     observe,
     bodyBytes: options.bodyBytes ?? 8 * 1024 * 1024,
@@ -54,8 +61,10 @@ export function mcpServers(options: McpServersOptions): McpServers {
       if (stale !== undefined) observe({ type: "list_failed", server: server.name, code: stale.code });
       return {
         tools: tools.map((definition) => {
-          const timeoutMs = options.timeouts?.[publicName(server, definition.name)] ?? CALL_MS;
-          return mcpTool({ pool, server, definition, timeoutMs, observe });
+          const own = options.timeouts?.[publicName(server, definition.name)];
+          const [firstMs, totalMs] = [own ?? CALL_MS, own ?? CALL_WITH_PROGRESS_MS];
+          const waiting = { firstMs, totalMs, silenceMs: options.silenceMs ?? CALL_MS };
+          return mcpTool({ pool, server, definition, waiting, clock, observe });
         }),
         missing: stale === undefined ? [] : [{ server: server.name, reason: "unavailable", stale: true }],
       };

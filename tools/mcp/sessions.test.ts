@@ -74,9 +74,9 @@ test("[F-01] calls that learn together that the session is lost share one new se
 test("[F-06] 200 interleaved calls of two users and of equal cookies: nobody's login or MCP session serves another", async () => {
   const slow: FakeTool = {
     ...echo,
-    async run(args, seen, signal) {
+    async run(args, seen, ...rest) {
       for (let hops = Number(args["n"]) % 7; hops >= 0; hops--) await new Promise((resolve) => setImmediate(resolve));
-      return echo.run?.(args, seen, signal);
+      return echo.run?.(args, seen, ...rest);
     },
   };
   const { server, call, mcp } = await start([slow]);

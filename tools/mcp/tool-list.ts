@@ -68,7 +68,7 @@ async function readPages(connection: Connection, onOddTool: (problem: string) =>
   const unaborted = new AbortController().signal;
   for (let cursor: string | undefined; ; ) {
     const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
-    const page = await connection.request(request, toolPageSchema, PAGE_MS, unaborted);
+    const page = await connection.request(request, toolPageSchema, { totalMs: PAGE_MS }, unaborted);
     for (const item of page.tools) {
       const read = mcpToolSchema.safeParse(item);
       if (read.success) tools.set(read.data.name, read.data);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type SessionId, sessionId } from "../../../machines/ids.ts";
+import { blobId, type SessionId, sessionId } from "../../../machines/ids.ts";
 import type { MessageCommand } from "../../../machines/protocol/commands.ts";
 import type { Limits, PlainKind, PlainSignal, SignalData } from "../../../machines/protocol/signals.ts";
 import { type Attachment, type Caller, type Conversations, Refused, type Sink } from "../../sessions/conversations.ts";
@@ -9,6 +9,7 @@ type Room = { readonly owner: string; readonly sinks: Set<Sink> };
 export type MemoryConversations = Conversations & {
   /** What was delivered, in order. */
   readonly delivered: { readonly session: SessionId; readonly id: string }[];
+  readonly uploaded: { readonly session: SessionId; readonly mime: string; readonly bytes: Uint8Array }[];
   readonly refreshed: Caller[];
   readonly attachedAfter: (number | undefined)[];
   /** Clients attached now. */
@@ -35,6 +36,7 @@ export function memoryConversations(limits: Limits): MemoryConversations {
   const state = { status: "resting" as const, pending_interaction: null };
   const conversations: MemoryConversations = {
     delivered: [],
+    uploaded: [],
     refreshed: [],
     attachedAfter: [],
     attached: () => [...rooms.values()].reduce((sum, room) => sum + room.sinks.size, 0),
@@ -70,6 +72,11 @@ export function memoryConversations(limits: Limits): MemoryConversations {
     async erase(id, caller) {
       own(id, caller);
       rooms.delete(id);
+    },
+    async upload(session, caller, mime, bytes) {
+      own(session, caller);
+      conversations.uploaded.push({ session, mime, bytes });
+      return blobId(randomUUID());
     },
     async check(id, caller) {
       own(id, caller);

@@ -12,6 +12,7 @@ export const LIMITS: Limits = {
   commands_per_second: 20,
   queued_messages: 10,
   send_buffer_bytes: 1_048_576,
+  upload_bytes: 10_485_760,
 };
 
 export type Stage = {

@@ -1,38 +1,61 @@
-import { type AssistantEntry, callsOf, type Entry } from "../../../machines/conversation/entries.ts";
-import { textTokens } from "../../../machines/conversation/tokens.ts";
-import { failureCode } from "../../../machines/failure.ts";
+import { threshold } from "../../../machines/compaction/compaction.rules.ts";
+import { type Fixed, measureOf, partsTotal } from "../../../machines/conversation/budget.ts";
+import { type AssistantEntry, callsOf } from "../../../machines/conversation/entries.ts";
+import { Failure, failureCode } from "../../../machines/failure.ts";
+import type { TurnId } from "../../../machines/ids.ts";
 import type { ModelEvent, ModelRequest } from "../../../machines/model.ts";
 import type { TurnPorts } from "../../../machines/turn/turn.machine.ts";
 import type { Intent } from "../../../persistence/store.ts";
+import { mediaFor } from "../attachments.ts";
 import type { Resident, Run } from "../resident.ts";
 import type { World } from "../world.ts";
 
 type Ended = Extract<ModelEvent, { type: "end" }>;
 
+/** The model was given no tools and called one all the same, and said nothing. */
+export class NothingSaid extends Failure {
+  readonly code = "empty_response";
+  readonly retryable = true;
+  constructor() {
+    super("the model's final answer has no text; the turn ends with a fixed one");
+  }
+}
+
 /** One model call: text streams past the chart to the clients; what it came to is appended. */
 export function askModel(resident: Resident, world: World): TurnPorts["askModel"] {
   return async ({ turnId, step, final }, signal) => {
     await resident.lease.hold(signal);
+    signal.throwIfAborted();
     const run = resident.running(turnId);
+    // A step ends with the tools it was given; the next is given what there is by then.
+    if (step > 1 && !final) run.capabilities = (await run.capabilities.relisted?.(signal)) ?? run.capabilities;
+    const media = await mediaFor(resident, world, run);
+    signal.throwIfAborted();
     const request: ModelRequest = {
       system: run.capabilities.system,
       tools: final ? [] : run.capabilities.toolbox.tools,
-      entries: resident.entries,
+      entries: resident.ledger.entries,
+      ...(media.size > 0 && { media }),
       maxOutputTokens: world.settings.maxOutputTokens,
       thinking: true,
     };
-    showBudget(resident, world, run);
+    const fixed = final ? { ...run.capabilities.fixed, tools: 0 } : run.capabilities.fixed;
+    const estimated = resident.ledger.estimated(fixed);
+    showBudget(resident, world, run.turnId, fixed);
     const asked = world.clock.monotonic();
     const note = noteCall(resident, world, run, step, asked);
     let end: Ended;
     try {
       end = await stream(resident, world, run, request, signal);
+      // Closing a stream takes its time: the settlement may have begun meanwhile and kept what was shown.
+      signal.throwIfAborted();
     } catch (error) {
       note(signal.aborted ? "cancelled" : "failed", undefined, error);
       throw error;
     }
     const ms = world.clock.monotonic() - asked;
     note("ok", end, undefined);
+    const measured = measureOf(end.usage, estimated);
     const entry: AssistantEntry = {
       kind: "assistant",
       turnId,
@@ -42,18 +65,22 @@ export function askModel(resident: Resident, world: World): TurnPorts["askModel"
       // A final answer has no tools: a call in it could not run, and history would owe it a result for ever.
       parts: final ? end.parts.filter((part) => part.kind !== "tool_call") : end.parts,
       ...(end.truncated && { truncated: true }),
+      ...(measured && { measured }),
     };
-    run.live.keepStep();
     run.profile = end.profile;
     addUsage(run, end);
+    if (final && !entry.parts.some((part) => part.kind === "text" && part.text.trim() !== "")) throw new NothingSaid();
+    run.live.keepStep();
     const calls = callsOf(entry);
     for (const call of calls) run.made.add(call.callId);
     resident.append(turnId, [entry], { intents: intentsOf(resident, run, entry) });
+    resident.ledger.measure(fixed);
     return {
       calls: calls.map(({ callId, name }) => ({ callId, name })),
       ms,
       tokens: end.usage.output + end.usage.thinking,
       truncated: end.truncated,
+      room: resident.room(world, run),
     };
   };
 }
@@ -135,15 +162,9 @@ function noteCall(resident: Resident, world: World, run: Run, step: number, aske
 }
 
 /** What is sent now, by part, against the window. */
-function showBudget(resident: Resident, world: World, run: Run): void {
-  const { system, skills, tools } = run.capabilities.fixed;
-  const isSummary = (entry: Entry) => entry.kind === "summary";
-  const summary = resident.entries
-    .filter(isSummary)
-    .reduce((sum, e) => sum + (e.kind === "summary" ? textTokens(e.text) : 0), 0);
-  const tail = resident.tokens - summary;
-  const parts = { system, skills, tools, summary, tail };
-  const used = system + skills + tools + summary + tail;
+function showBudget(resident: Resident, world: World, turnId: TurnId, fixed: Fixed): void {
+  const parts = resident.ledger.parts(fixed);
   const { window } = world.model;
-  resident.audience.show("context_budget", { used, window, threshold: Math.floor(window * 0.8), parts }, run.turnId);
+  const data = { used: partsTotal(parts), window, threshold: threshold(window), parts };
+  resident.audience.show("context_budget", data, turnId);
 }

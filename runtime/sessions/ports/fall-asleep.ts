@@ -1,6 +1,6 @@
 import { freeze } from "../../../machines/session/session.frozen.ts";
 import type { SessionPorts } from "../../../machines/session/session.machine.ts";
-import type { Resident } from "../resident.ts";
+import { type Resident, rowOf } from "../resident.ts";
 import type { World } from "../world.ts";
 
 /** Stores the snapshot and frees the lease in one statement, unless a row waits. */
@@ -17,7 +17,11 @@ export function fallAsleep(resident: Resident, world: World): SessionPorts["fall
     const nextSeq = awaiting ? audience.nextSeq : audience.nextSeq + 1;
     const status = awaiting ? "awaiting" : "resting";
     const end = await world.store.sessions.sleep(resident.fence, frozen, nextSeq, status);
-    if (end === "busy") return "busy";
+    if (end === "busy") {
+      // A row waits that nobody here knows of: the answer to its admission was lost.
+      for (const row of await world.store.inbox.open(resident.id)) resident.adopt(rowOf(row));
+      return "busy";
+    }
     if (!awaiting) {
       audience.status = "hibernated";
       audience.show("state_changed", { status: "hibernated", pending_interaction: null });

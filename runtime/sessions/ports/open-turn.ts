@@ -1,16 +1,16 @@
-import type { ContextSignals, UserEntry } from "../../../machines/conversation/entries.ts";
+import type { Attachment, ContextSignals, UserEntry } from "../../../machines/conversation/entries.ts";
 import { Failure } from "../../../machines/failure.ts";
 import type { MessageCommand } from "../../../machines/protocol/commands.ts";
 import { progressOf } from "../../../machines/turn/progress.ts";
 import type { TurnPorts } from "../../../machines/turn/turn.machine.ts";
 import type { Progress } from "../../../machines/turn/turn.rules.ts";
+import { attachmentsOf } from "../attachments.ts";
 import { LiveTurn } from "../live-turn.ts";
 import type { Resident, Row, Run } from "../resident.ts";
 import { NO_CAPABILITIES, type World } from "../world.ts";
 
 /** Take-overs after which a turn is given up: it may be what kills its owners. */
 const MOST_TAKEOVERS = 3;
-const TITLE_LENGTH = 80;
 
 /** The turn was taken over and its login is not stored (`GRANTS=off`), or the grant is over. */
 export class AuthRequired extends Failure {
@@ -25,6 +25,7 @@ export class AuthRequired extends Failure {
 export function openTurn(resident: Resident, world: World): TurnPorts["openTurn"] {
   return async ({ turnId }, signal) => {
     await resident.lease.hold(signal);
+    signal.throwIfAborted();
     const row = resident.rows.get(turnId);
     if (row === undefined) throw new TypeError("a turn without an inbox row can't be opened");
     const begun = resident.entriesOf(turnId);
@@ -32,7 +33,7 @@ export function openTurn(resident: Resident, world: World): TurnPorts["openTurn"
     const live = new LiveTurn(
       {
         turnId,
-        n: isFresh ? resident.turns + 1 : resident.turns,
+        n: resident.numberOf(row),
         cause: isFresh ? "message" : "recovery",
         input: inputOf(row.body),
       },
@@ -48,15 +49,28 @@ export function openTurn(resident: Resident, world: World): TurnPorts["openTurn"
     // A fresh turn gets its user entry whatever fails here: its settlement must find it in the history.
     const equipped = await attempt(() => equip(resident, world, run));
     const context = isFresh && equipped.ok ? await attempt(() => contextOf(row.body, run, signal)) : undefined;
+    const attached = isFresh ? await attempt(() => attachedTo(resident, world, row)) : NOTHING;
     signal.throwIfAborted();
-    if (isFresh) appendUser(resident, world, row, run, context?.ok ? context.value : undefined);
+    const said = { context: context?.ok ? context.value : undefined, attachments: attached.ok ? attached.value : [] };
+    if (isFresh) appendUser(resident, world, row, run, said);
+    if (row.state === "cancelled") return { ...progressOf(turnId, resident.entries), cancelled: true };
     if (!equipped.ok) throw equipped.error;
-    if (isFresh && !equipped.value) throw new AuthRequired();
-    return isFresh ? progressOf(turnId, []) : await recovered(resident, world, row, equipped.value);
+    if (!attached.ok) throw attached.error;
+    if (row.state !== "waiting") {
+      return { ...(await recovered(resident, world, row, equipped.value)), room: resident.room(world, run) };
+    }
+    if (!equipped.value) throw new AuthRequired();
+    return { ...progressOf(turnId, []), room: resident.room(world, run) };
   };
 }
 
 type Attempt<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
+
+const NOTHING: Attempt<readonly Attachment[]> = { ok: true, value: [] };
+
+function attachedTo(resident: Resident, world: World, { body }: Row): Promise<readonly Attachment[]> {
+  return resident.patiently(() => attachmentsOf(world, resident.id, body));
+}
 
 async function attempt<T>(work: () => Promise<T>): Promise<Attempt<T>> {
   try {
@@ -104,13 +118,7 @@ function inputOf(body: MessageCommand) {
 
 function showOpening(resident: Resident, live: LiveTurn, isFresh: boolean): void {
   const { audience } = resident;
-  const settled = resident.resync;
-  if (settled) {
-    resident.resync = undefined;
-    const turns = isFresh ? [...settled] : [...settled, live.snapshot()];
-    const from = turns[0]?.n ?? live.n;
-    audience.tell("resync", { from_turn: from, turns, state: resident.state, seq: audience.nextSeq - 1 });
-  }
+  resident.tellResync(isFresh ? [] : [live.snapshot()]);
   if (isFresh) {
     const { turnId, n, cause, input } = live;
     audience.show("turn_started", { turn_id: turnId, n, cause, input }, turnId);
@@ -122,12 +130,14 @@ function showOpening(resident: Resident, live: LiveTurn, isFresh: boolean): void
 async function recovered(resident: Resident, world: World, row: Row, hasLogin: boolean): Promise<Progress> {
   const progress = progressOf(row.turnId, resident.entries);
   const takeovers = await world.store.inbox.countTakeover(resident.fence, row.turnId);
-  const ended = { cancelled: row.state === "cancelled", exhausted: takeovers > MOST_TAKEOVERS };
-  if (!hasLogin && !ended.cancelled && !ended.exhausted && !progress.answered) throw new AuthRequired();
-  return { ...progress, ...ended };
+  const exhausted = takeovers > MOST_TAKEOVERS;
+  if (!hasLogin && !exhausted && !progress.answered) throw new AuthRequired();
+  return { ...progress, exhausted };
 }
 
-function appendUser(resident: Resident, world: World, row: Row, run: Run, context: ContextSignals | undefined): void {
+type Said = { readonly context: ContextSignals | undefined; readonly attachments: readonly Attachment[] };
+
+function appendUser(resident: Resident, world: World, row: Row, run: Run, { context, attachments }: Said): void {
   const { body, turnId } = row;
   const skills = body.entry_point === undefined ? [] : run.capabilities.eager(body.entry_point);
   const entry: UserEntry = {
@@ -137,9 +147,10 @@ function appendUser(resident: Resident, world: World, row: Row, run: Run, contex
     ...(context && { context }),
     ...(body.entry_point !== undefined && { entryPoint: body.entry_point }),
     ...(skills.length > 0 && { skills }),
+    ...(attachments.length > 0 && { attachments }),
   };
-  resident.turns += 1;
-  resident.append(turnId, [entry], { opens: { n: resident.turns, title: titleOf(body) } });
+  const opens = resident.opening(row);
+  resident.append(turnId, [entry], { ...(opens && { opens }) });
   for (const { name } of skills) {
     run.skills.add(name);
     resident.audience.show("skill_loaded", { name, eager: true }, turnId);
@@ -164,10 +175,4 @@ async function contextOf(
     ...(Object.keys(preferences).length > 0 && { preferences }),
   };
   return Object.keys(all).length > 0 ? all : undefined;
-}
-
-function titleOf(body: MessageCommand): string {
-  const text = body.text.toWellFormed().replaceAll(/\s+/g, " ").trim() || body.entry_point || "Conversation";
-  const characters = [...text];
-  return characters.length <= TITLE_LENGTH ? text : `${characters.slice(0, TITLE_LENGTH - 1).join("")}…`;
 }

@@ -12,6 +12,8 @@ import { runTool, type StepContext } from "../../../tools/execute.ts";
 import type { ToolResult } from "../../../tools/tool.ts";
 import type { Resident, Run } from "../resident.ts";
 import type { World } from "../world.ts";
+import { boundedResult, shareOf } from "./bounded-result.ts";
+import { progressShown } from "./tool-progress.ts";
 
 const UNKNOWN_OUTCOME =
   "The outcome of this call is unknown: the server restarted after it was sent. It may have had its effect; check before you try again.";
@@ -24,6 +26,8 @@ type Batch = {
   /** Intents of an owner before us, by call; ours are in `run.made`. */
   readonly inherited: ReadonlyMap<CallId, StoredIntent>;
   readonly step: StepContext;
+  /** Characters that each result may have. */
+  readonly most: number;
   left: number;
   loginDied: boolean;
 };
@@ -38,9 +42,11 @@ export function runTools(resident: Resident, world: World): TurnPorts["runTools"
     const open = openCalls(resident.entriesOf(turnId)).filter((call) => wanted.has(call.callId));
     const isOurs = open.every((call) => run.made.has(call.callId));
     const stored = isOurs ? [] : await world.store.histories.intents(resident.id, turnId);
+    signal.throwIfAborted();
     const inherited = new Map(stored.map((intent) => [intent.callId, intent]));
     const step = stepOf(resident, run);
-    const batch: Batch = { resident, world, run, signal, inherited, step, left: open.length, loginDied: false };
+    const most = shareOf(Math.max(1, open.length), world.model.window);
+    const batch: Batch = { resident, world, run, signal, inherited, step, most, left: open.length, loginDied: false };
     const ended = await Promise.allSettled(open.map((call) => answer(batch, call)));
     run.portsMs += world.clock.monotonic() - began;
     signal.throwIfAborted();
@@ -54,6 +60,7 @@ export function runTools(resident: Resident, world: World): TurnPorts["runTools"
       paused: false,
       authExpired: batch.loginDied,
       ...streaks(resident.entriesOf(turnId)),
+      room: resident.room(world, run),
     };
   };
 }
@@ -67,11 +74,12 @@ async function answer(batch: Batch, call: ToolCall): Promise<void> {
   resident.audience.show("tool_call_started", { call_id: callId, name, title }, run.turnId);
   world.observe({ type: "tool.called", sessionId: resident.id, turnId: run.turnId, tool: name, callId });
   const result = await outcomeOf(batch, call);
+  const text = await boundedResult(batch, call, result, batch.most);
   // A late result of a state that was left: the settlement has answered the call.
   signal.throwIfAborted();
   const ms = world.clock.monotonic() - began;
   const outcome: ToolOutcome = result.kind === "unknown" ? "unknown" : result.kind;
-  appendResult(batch, call, result, outcome);
+  appendResult(batch, call, { ...result, text }, outcome);
   resident.audience.show("tool_call_finished", { call_id: callId, name, outcome, ms }, run.turnId);
   world.observe({ type: "tool.finished", sessionId: resident.id, turnId: run.turnId, tool: name, callId, outcome, ms });
   if (result.kind === "error" && result.reason === "auth") batch.loginDied = true;
@@ -98,7 +106,12 @@ async function outcomeOf(batch: Batch, call: ToolCall): Promise<Outcome> {
   // One statement has made the call and its intent durable before it leaves (DESIGN §4.5).
   if (traits && !traits.readOnly) await resident.flush();
   signal.throwIfAborted();
-  return await runTool(run.capabilities.toolbox, call, batch.step, signal);
+  const progress = progressShown(batch, call);
+  try {
+    return await runTool(run.capabilities.toolbox, call, batch.step, signal, progress.show);
+  } finally {
+    progress.end();
+  }
 }
 
 function stepOf(resident: Resident, run: Run): StepContext {
@@ -106,7 +119,7 @@ function stepOf(resident: Resident, run: Run): StepContext {
     sessionId: resident.id,
     turnId: run.turnId,
     ...run.caller,
-    loadedSkills: run.capabilities.loadedSkills(resident.entries),
+    loadedSkills: run.capabilities.loadedSkills(resident.ledger.entries),
   };
 }
 

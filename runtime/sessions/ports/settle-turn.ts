@@ -1,10 +1,12 @@
+import { isWorthDrafting } from "../../../machines/compaction/compaction.rules.ts";
 import { type Entry, openCalls, type ToolOutcome } from "../../../machines/conversation/entries.ts";
 import { never } from "../../../machines/failure.ts";
-import { type TurnFailureCode, turnFailureCode } from "../../../machines/protocol/signals.ts";
+import { type EndReason, type TurnFailureCode, turnFailureCode } from "../../../machines/protocol/signals.ts";
 import type { TurnPorts } from "../../../machines/turn/turn.machine.ts";
 import type { Ending } from "../../../machines/turn/turn.rules.ts";
 import type { Resident, Run } from "../resident.ts";
 import type { World } from "../world.ts";
+import { workOf } from "./make-room.ts";
 
 /** What people read when a turn failed. The code is for programs; none of these holds a word of the conversation. */
 const MESSAGES: Partial<Record<TurnFailureCode, string>> = {
@@ -19,41 +21,69 @@ const MESSAGES: Partial<Record<TurnFailureCode, string>> = {
 };
 const INTERRUPTED = "The turn was interrupted by a fault. Please try again.";
 
+/** The answer of a turn that reached a limit and could not be given a final answer by the model. */
+const CONCLUSIONS: Readonly<Record<EndReason, string>> = {
+  step_limit: "I stopped here: this took as many steps as one answer may. Send another message and I will go on.",
+  time_limit: "I stopped here: this took as long as one answer may. Send another message and I will go on.",
+  token_limit: "I stopped here: this became as long as one answer may be. Send another message and I will go on.",
+  tool_loop: "I stopped here: I kept making the same call without getting any further. Please try other words.",
+  truncated: "I stopped here: the answer was cut off.",
+};
+
 /** Answers what is open, stores the turn in one statement, then tells the clients. Exactly once per turn. */
 export function settleTurn(resident: Resident, world: World): TurnPorts["settleTurn"] {
-  return async ({ turnId, ending: given, steps, ms }) => {
+  return async ({ turnId, ending: given, steps, ms, mayDraft }, signal) => {
     const run = resident.running(turnId);
     // A cancel that was durable before this began wins, though the chart had not heard of it.
-    const isCancelled = (await resident.cancelling) === turnId;
+    const isCancelled = (await resident.cancelling)?.includes(turnId) === true;
     const ending: Ending = isCancelled ? { outcome: "cancelled" } : given;
     run.live.finishOpen();
-    const last = closingEntries(resident, world, run, ending);
+    const partial = run.live.unkeptText();
+    const conclusion = conclusionOf(ending);
+    run.live.write("text", conclusion);
+    run.live.finishOpen();
+    const last = closingEntries(resident, world, run, ending, [partial, conclusion]);
     for (const entry of last) showCancelled(resident, entry);
     const reason =
       ending.outcome === "completed" ? ending.reason : ending.outcome === "failed" ? codeOf(ending) : undefined;
     const turn = { ...run.live.snapshot(), outcome: ending.outcome, ...(reason !== undefined && { reason }) };
     await resident.settle(turnId, last, turn);
+    // The actor is gone: whoever goes on from what is stored tells the clients.
+    signal.throwIfAborted();
     resident.run = undefined;
-    resident.rows.delete(turnId);
-    resident.callers.delete(turnId);
+    resident.ended(turnId);
     resident.audience.settled += 1;
     resident.audience.status = ending.outcome === "awaiting" ? "awaiting" : "resting";
     const wall = world.clock.monotonic() - run.startedAt;
     announce(resident, run, ending, { steps, ms: Math.max(ms, wall) });
     record(resident, world, run, ending, { steps, ms: wall });
+    if (mayDraft) prepareSummary(resident, world, run);
   };
 }
 
+/** Ahead of time, and nobody waits for it: the next turn that needs room finds it made. */
+function prepareSummary(resident: Resident, world: World, run: Run): void {
+  const room = resident.room(world, run);
+  const work = isWorthDrafting(room) ? workOf(resident, world, run.turnId, undefined) : undefined;
+  if (work !== undefined) world.drafts?.prepare(work);
+}
+
 /** History stays valid whatever ended the turn: each call has its result, and what was said is kept. */
-function closingEntries(resident: Resident, world: World, run: Run, ending: Ending): readonly Entry[] {
+function closingEntries(
+  resident: Resident,
+  world: World,
+  run: Run,
+  ending: Ending,
+  texts: readonly [partial: string, conclusion: string],
+): readonly Entry[] {
   const { turnId } = run;
   const outcome: ToolOutcome = ending.outcome === "cancelled" ? "cancelled" : "error";
   const text = ending.outcome === "cancelled" ? "cancelled by user" : "not run: the turn ended before";
   const results = openCalls(resident.entriesOf(turnId)).map(
     ({ callId, name }): Entry => ({ kind: "tool_result", turnId, callId, name, outcome, text }),
   );
-  const said = run.live.unkeptText();
-  if (said.trim().length === 0) return results;
+  const said = texts.filter((one) => one.trim() !== "");
+  if (said.length === 0) return results;
   const step = resident.entriesOf(turnId).filter((entry) => entry.kind === "assistant").length + 1;
   return [
     ...results,
@@ -63,11 +93,14 @@ function closingEntries(resident: Resident, world: World, run: Run, ending: Endi
       step,
       issuer: world.model.issuer,
       profile: run.profile ?? "none",
-      parts: [{ kind: "text", text: said }],
+      parts: said.map((one) => ({ kind: "text", text: one })),
       truncated: true,
     },
   ];
 }
+
+const conclusionOf = (ending: Ending): string =>
+  ending.outcome === "completed" && ending.unanswered === true ? CONCLUSIONS[ending.reason ?? "step_limit"] : "";
 
 function showCancelled(resident: Resident, entry: Entry): void {
   if (entry.kind !== "tool_result") return;

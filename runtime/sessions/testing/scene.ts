@@ -4,11 +4,12 @@ import { commandId, nodeId, type SessionId, sessionId, userId } from "../../../m
 import type { Model } from "../../../machines/model.ts";
 import type { Command } from "../../../machines/protocol/commands.ts";
 import type { PlainSignal, Signal, SignalData } from "../../../machines/protocol/signals.ts";
+import type { BlobStore } from "../../../persistence/blobs/blob-store.ts";
 import { keyRing } from "../../../persistence/cipher/key-ring.ts";
 import { connect, openStore } from "../../../persistence/postgres.ts";
 import type { Store } from "../../../persistence/store.ts";
 import { testDatabase } from "../../../persistence/testing/database.ts";
-import type { Tool, ToolResult } from "../../../tools/tool.ts";
+import type { Tool, ToolContext, ToolResult } from "../../../tools/tool.ts";
 import { realChance, realClock } from "../../effects.ts";
 import type { RuntimeEvent } from "../../observe/events.ts";
 import type { Attachment, Caller, Conversations, Sink } from "../conversations.ts";
@@ -22,6 +23,7 @@ export const LIMITS = {
   commands_per_second: 20,
   queued_messages: 10,
   send_buffer_bytes: 1_048_576,
+  upload_bytes: 10_485_760,
 };
 
 export const rivera: Caller = {
@@ -33,7 +35,7 @@ export type ToolScript = {
   readonly name: string;
   readonly readOnly?: boolean;
   readonly repeatable?: boolean;
-  run(args: unknown, key: string, signal: AbortSignal): Promise<ToolResult>;
+  run(args: unknown, key: string, signal: AbortSignal, context: ToolContext): Promise<ToolResult>;
 };
 
 export type SceneOptions = {
@@ -42,15 +44,19 @@ export type SceneOptions = {
   readonly settings?: Partial<SessionSettings>;
   readonly clock?: Clock;
   readonly chance?: Chance;
+  /** Waited for when a turn's capabilities are looked up. */
+  readonly opening?: () => Promise<void>;
+  /** What a test has of its own. */
+  readonly world?: (made: World) => Partial<World>;
 };
 
 /** A database that outlives the nodes in it: a second `node` is the process after a restart. */
-export async function database() {
+export async function database(blobs?: BlobStore) {
   const { url, drop } = await testDatabase();
   const ring = keyRing(`k1:${randomBytes(32).toString("base64")}`);
   const statements: string[] = [];
   const sql = connect(url, { max: 6, onStatement: (text) => statements.push(text) });
-  const store = await openStore({ sql, ring });
+  const store = await openStore({ sql, ring, ...(blobs && { blobs }) });
   return {
     sql,
     store,
@@ -68,18 +74,21 @@ export function node(store: Store, options: SceneOptions) {
   const events: RuntimeEvent[] = [];
   const faults: unknown[] = [];
   const tools = (options.tools ?? []).map(toolOf);
-  const world: World = {
+  const made: World = {
     node: nodeId(realChance.uuid()),
     store,
     model: options.model,
-    capabilities: async () => ({
-      system: "You are a test.",
-      toolbox: { tools, find: (name) => tools.find((tool) => tool.name === name) },
-      fixed: { system: 5, skills: 0, tools: 10 },
-      loadedSkills: () => new Set(),
-      eager: () => [],
-      describe: async ({ patientId }) => (patientId === undefined ? {} : { patient: { id: patientId } }),
-    }),
+    capabilities: async () => {
+      await options.opening?.();
+      return {
+        system: "You are a test.",
+        toolbox: { tools, find: (name) => tools.find((tool) => tool.name === name) },
+        fixed: { system: 5, skills: 0, tools: 10 },
+        loadedSkills: () => new Set(),
+        eager: () => [],
+        describe: async ({ patientId }) => (patientId === undefined ? {} : { patient: { id: patientId } }),
+      };
+    },
     clock: options.clock ?? realClock,
     chance: options.chance ?? realChance,
     observe: (event) => events.push(event),
@@ -95,6 +104,7 @@ export function node(store: Store, options: SceneOptions) {
       ...options.settings,
     },
   };
+  const world: World = { ...made, ...options.world?.(made) };
   const directory = new Directory(world, (event, id, error) => faults.push({ event, id, error }));
   const conversations = localConversations(directory, world, { limits: LIMITS, simulated: true });
   return { world, directory, conversations, events, faults };
@@ -107,7 +117,7 @@ function toolOf(script: ToolScript): Tool {
     description: "a tool of a test",
     inputSchema: { type: "object" },
     traits: { readOnly: script.readOnly ?? true, repeatable: script.repeatable ?? true },
-    run: (args, context, signal) => script.run(args, context.idempotencyKey, signal),
+    run: (args, context, signal) => script.run(args, context.idempotencyKey, signal, context),
   };
 }
 

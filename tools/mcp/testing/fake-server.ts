@@ -17,6 +17,9 @@ export type Seen = {
   readonly body: Readonly<Record<string, unknown>>;
 };
 
+/** Sends one progress notice of a running call; does nothing when the client did not ask for them. */
+export type Report = (progress: { progress: number; total?: number; message?: string }) => Promise<void>;
+
 export type FakeTool = {
   readonly name: string;
   readonly title?: string;
@@ -26,7 +29,7 @@ export type FakeTool = {
   readonly annotations?: Record<string, unknown>;
   readonly _meta?: Record<string, unknown>;
   /** The result of `tools/call`; may throw an `McpError`. */
-  readonly run?: (args: Readonly<Record<string, unknown>>, seen: Seen, signal: AbortSignal) => unknown;
+  readonly run?: (args: Readonly<Record<string, unknown>>, seen: Seen, signal: AbortSignal, report: Report) => unknown;
 };
 
 /** Answers a request instead of MCP, when it returns true. */
@@ -133,7 +136,13 @@ export class FakeMcpServer {
       }
       return { tools: this.tools(asked("tools/list")).map(declared) } as never;
     });
-    server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sessionId, requestInfo }) => {
+    server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+      const { signal, sessionId, requestInfo, sendNotification } = extra;
+      const progressToken = params._meta?.progressToken;
+      const report: Report = async (progress) => {
+        if (progressToken === undefined) return;
+        await sendNotification({ method: "notifications/progress", params: { ...progress, progressToken } });
+      };
       const cookie = String(requestInfo?.headers["cookie"] ?? "");
       const seen: Seen = {
         method: "POST",
@@ -145,7 +154,7 @@ export class FakeMcpServer {
       };
       const tool = this.tools(seen).find(({ name }) => name === params.name);
       if (tool === undefined) throw new McpError(-32_601, "Unknown tool");
-      return (await tool.run?.(params.arguments ?? {}, seen, signal)) as never;
+      return (await tool.run?.(params.arguments ?? {}, seen, signal, report)) as never;
     });
     await server.connect(transport as Transport);
     return { server, transport };

@@ -20,6 +20,11 @@ export class StepClock implements Clock {
     return () => void this.#alarms.delete(alarm);
   }
 
+  /** Alarms that are set now. */
+  get armed(): number {
+    return this.#alarms.size;
+  }
+
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {
@@ -80,7 +85,12 @@ export function scene(servers: Readonly<Record<string, FakeMcpServer>>, options:
       throw new TypeError(`no tool ${name}: ${tools.map((one) => one.name)} ${JSON.stringify(missing)}`);
     return tool;
   };
-  const call = async (who: Caller, name: string, args: unknown = {}, signal = never): Promise<ToolResult> =>
-    (await find(who, name)).run(args, contextOf(who), signal);
+  const call = async (
+    who: Caller,
+    name: string,
+    args: unknown = {},
+    signal = never,
+    over: Partial<ToolContext> = {},
+  ): Promise<ToolResult> => (await find(who, name)).run(args, contextOf(who, over), signal);
   return { mcp, clock, events, find, call };
 }

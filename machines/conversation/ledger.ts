@@ -1,0 +1,114 @@
+import type { Room } from "../compaction/compaction.rules.ts";
+import type { TurnId } from "../ids.ts";
+import {
+  Account,
+  contextTokens,
+  type Fixed,
+  type Meter,
+  measured,
+  type Parts,
+  partsTotal,
+  UNMEASURED,
+} from "./budget.ts";
+import type { Entry, PlacedEntry } from "./entries.ts";
+import { sentTokens } from "./media-tokens.ts";
+import { sent } from "./sent.ts";
+
+/**
+ * A session's history since the anchor, what of it is sent, and how large that is. Everything is read from the entries,
+ * so a session that was thawed, taken over or rebuilt comes to the same figures.
+ */
+export class Ledger {
+  #history: PlacedEntry[];
+  #sent: PlacedEntry[];
+  #account: Account;
+  #meter: Meter = UNMEASURED;
+  #anchor: number;
+
+  constructor(history: readonly PlacedEntry[], anchor: number) {
+    this.#history = [...history];
+    this.#anchor = anchor;
+    this.#sent = [...sent(this.#history)];
+    this.#account = new Account(this.#sent);
+    const last = history.findLast(({ entry }) => entry.kind === "assistant" && entry.measured !== undefined)?.entry;
+    // Only the ratio: what the fixed parts were when that call was made is not known any more.
+    if (last?.kind === "assistant" && last.measured) this.#meter = { ...measured(last.measured, 0), base: undefined };
+  }
+
+  get anchor(): number {
+    return this.#anchor;
+  }
+  /** As stored, since the anchor. */
+  get history(): readonly PlacedEntry[] {
+    return this.#history;
+  }
+  /** As sent. */
+  get entries(): readonly Entry[] {
+    return this.#sent.map(({ entry }) => entry);
+  }
+
+  /** Puts entries at the next positions. A summary moves the anchor to its end. */
+  add(entries: readonly Entry[]): readonly PlacedEntry[] {
+    const next = this.#nextPos;
+    const placed = entries.map((entry, index) => ({ pos: next + index, tokens: sentTokens(entry), entry }));
+    for (const one of placed) {
+      this.#history.push(one);
+      if (one.entry.kind === "summary") this.#moveTo(one.entry.to);
+      else {
+        this.#sent.push(one);
+        this.#account.add(one);
+      }
+    }
+    return placed;
+  }
+
+  /** Notes what the provider counted for the call whose answer was added last. */
+  measure(fixed: Fixed): void {
+    const last = this.#history.at(-1)?.entry;
+    if (last?.kind !== "assistant" || last.measured === undefined) return;
+    this.#meter = measured(last.measured, partsTotal(this.#account.parts(fixed)));
+  }
+
+  /** Estimate of the next request before it is corrected. */
+  estimated(fixed: Fixed): number {
+    return partsTotal(this.#account.parts(fixed));
+  }
+
+  /** The next request by part, corrected. Takes the same time however long the history is. */
+  parts(fixed: Fixed): Parts {
+    const parts = this.#account.parts(fixed);
+    const total = partsTotal(parts);
+    const factor = total === 0 ? 1 : contextTokens(this.#meter, total) / total;
+    const corrected = (tokens: number) => Math.round(tokens * factor);
+    return {
+      system: corrected(parts.system),
+      skills: corrected(parts.skills),
+      tools: corrected(parts.tools),
+      summary: corrected(parts.summary),
+      tail: corrected(parts.tail),
+    };
+  }
+
+  room(fixed: Fixed, { window, reserve }: Pick<Room, "window" | "reserve">, running: TurnId | undefined): Room {
+    const used = contextTokens(this.#meter, this.estimated(fixed));
+    return { used, reserve, window, foldable: Math.ceil(this.#meter.ratio * this.#account.foldable(running)) };
+  }
+
+  /** Tokens as the provider counts them, as estimates. */
+  inEstimates(tokens: number): number {
+    return Math.floor(tokens / this.#meter.ratio);
+  }
+
+  #moveTo(anchor: number): void {
+    this.#anchor = Math.max(this.#anchor, anchor);
+    this.#history = this.#history.filter(({ pos }) => pos >= this.#anchor);
+    this.#sent = [...sent(this.#history)];
+    this.#account = new Account(this.#sent);
+    this.#meter = { ...this.#meter, base: undefined };
+  }
+
+  get #nextPos(): number {
+    const last = this.#history.at(-1);
+    return last ? last.pos + 1 : this.#anchor;
+  }
+}

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { sessionId } from "../../machines/ids.ts";
+import type { Signal } from "../../machines/protocol/signals.ts";
+import { Audience } from "./audience.ts";
+
+const id = sessionId("00000000-0000-4000-8000-0000000000a1");
+
+function scene(next: number, bound: number) {
+  const audience = new Audience(id, () => 0);
+  audience.continueFrom(next, bound, true);
+  const heard: Signal[] = [];
+  const closed: number[] = [];
+  audience.join({ send: (signal) => heard.push(signal), close: (code) => closed.push(code) });
+  const show = () => audience.show("compaction_started", {});
+  return { audience, heard, closed, show };
+}
+
+describe("audience", () => {
+  test("[AU1] numbers that are used up send clients away to a resync instead of failing the turn", () => {
+    const { audience, heard, closed, show } = scene(5, 7);
+    for (let times = 0; times < 4; times += 1) show();
+    expect(heard.map((signal) => "seq" in signal && signal.seq)).toEqual([5, 6]);
+    expect([closed, audience.size, audience.nextSeq]).toEqual([[1012], 0, 7]);
+    // Also the one that heard the last number: what was not numbered is missing to it.
+    expect([audience.missing(5), audience.missing(6)]).toEqual([{ kind: "resync" }, { kind: "resync" }]);
+  });
+
+  test("[AU2] with new numbers it goes on, and only cursors from after the gap are served", () => {
+    const { audience, show } = scene(5, 6);
+    show();
+    show();
+    audience.reserved(100);
+    show();
+    const missing = audience.missing(6);
+    expect(missing.kind === "range" && missing.signals.length).toBe(0);
+    expect(audience.missing(5)).toEqual({ kind: "resync" });
+  });
+
+  test("[AU3] after an unclean take-over the cursor just before it is void too", () => {
+    const { audience, show } = scene(5, 10);
+    show();
+    audience.continueFrom(100, 200, false);
+    expect([audience.missing(5), audience.missing(99)]).toEqual([{ kind: "resync" }, { kind: "resync" }]);
+    show();
+    expect(audience.missing(100)).toEqual({ kind: "range", signals: [] });
+  });
+
+  test("[AU4] a clean take-over that follows its numbers keeps what it can still send", () => {
+    const { audience, heard, show } = scene(5, 10);
+    show();
+    show();
+    audience.continueFrom(7, 20, true);
+    expect(audience.missing(5)).toEqual({ kind: "range", signals: [heard[1]] });
+  });
+});

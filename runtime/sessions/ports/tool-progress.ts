@@ -1,0 +1,49 @@
+import type { ToolCall } from "../../../machines/conversation/entries.ts";
+import type { ToolProgress } from "../../../tools/tool.ts";
+import { NUMBERS_KEPT_FOR_ENDINGS } from "../live-turn.ts";
+import type { Resident, Run } from "../resident.ts";
+import type { World } from "../world.ts";
+
+/** Between two signals of one call. */
+const PAUSE_MS = 500;
+
+type Running = {
+  readonly resident: Resident;
+  readonly world: World;
+  readonly run: Run;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Shows the clients how far a call is, however fast it says so: of what comes within a pause only the newest is shown, at its end.
+ * Nothing of it is stored, and after `end` nothing is shown.
+ */
+export function progressShown({ resident, world, run, signal }: Running, { callId, name }: ToolCall) {
+  const ended = new AbortController();
+  const over = AbortSignal.any([signal, ended.signal]);
+  let newest: ToolProgress | undefined;
+  let isPausing = false;
+
+  function tell(progress: ToolProgress): void {
+    newest = undefined;
+    resident.topUpNumbers(run.turnId);
+    if (resident.audience.left > NUMBERS_KEPT_FOR_ENDINGS) {
+      resident.audience.show("tool_call_progress", { call_id: callId, name, ...progress }, run.turnId);
+    }
+    isPausing = true;
+    const goOn = () => {
+      isPausing = false;
+      if (newest && !over.aborted) tell(newest);
+    };
+    world.clock.sleep(PAUSE_MS, over).then(goOn, () => undefined);
+  }
+
+  return {
+    show(progress: ToolProgress): void {
+      if (over.aborted) return;
+      if (isPausing) newest = progress;
+      else tell(progress);
+    },
+    end: () => ended.abort(),
+  };
+}
