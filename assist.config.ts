@@ -36,7 +36,14 @@ How you write
 `,
   limits: { steps: 12, outputTokens: 8_192, turnMs: 180_000, turnTokens: 400_000 },
   thinking: true,
-  builtins: ["load_skill", "recommend_supplements", "recommend_lifestyle", "recommend_labs", "cite_sources"],
+  builtins: [
+    "load_skill",
+    "recommend_supplements",
+    "recommend_lifestyle",
+    "recommend_labs",
+    "cite_sources",
+    "read_result",
+  ],
   tools: {
     interaction_check: { flag: "interactions", timeoutMs: 20_000 },
     depletion_check: { flag: "interactions", timeoutMs: 20_000 },

@@ -30,9 +30,14 @@ function fingerprint() {
 }
 
 function run(what, file, args) {
-  const { status, error } = spawnSync(process.execPath, [file, ...args], { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  const { status, error } = spawnSync(process.execPath, [file, ...args], {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   if (status === 0) return;
-  process.stderr.write(`${what} failed${error ? `: ${error.message}` : ""}; run npm ci again, or see the lines above\n`);
+  process.stderr.write(
+    `${what} failed${error ? `: ${error.message}` : ""}; run npm ci again, or see the lines above\n`,
+  );
   process.exit(1);
 }
 
@@ -45,6 +50,12 @@ if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== now) {
   rmSync(join(root, "dist"), { recursive: true, force: true });
   mkdirSync(join(root, "dist"), { recursive: true });
   run("the build", binary("typescript", "bin/tsc"), ["-p", "tsconfig.build.json"]);
-  run("the console's build", binary("vite", "bin/vite.js"), ["build", "--config", "client/console/vite.config.ts", "--logLevel", "warn"]);
+  run("the console's build", binary("vite", "bin/vite.js"), [
+    "build",
+    "--config",
+    "client/console/vite.config.ts",
+    "--logLevel",
+    "warn",
+  ]);
   writeFileSync(stamp, now);
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyStateMachine } from "xstate";
+import { compactionMachine } from "../../machines/compaction/compaction.machine.ts";
 import { definitionOf, diagramOf } from "../../machines/drawing.ts";
 import { nodeMachine } from "../../machines/node/node.machine.ts";
 import { protocolSchema } from "../../machines/protocol/json-schema.ts";
@@ -8,7 +9,7 @@ import { sessionMachine } from "../../machines/session/session.machine.ts";
 import { turnMachine } from "../../machines/turn/turn.machine.ts";
 import { packageRoot } from "../../skills/package-root.ts";
 
-const machines: readonly AnyStateMachine[] = [sessionMachine, turnMachine, nodeMachine];
+const machines: readonly AnyStateMachine[] = [sessionMachine, turnMachine, compactionMachine, nodeMachine];
 
 /** Everything in `docs/` that is made from code: path below `docs/` and text. */
 export function generatedDocs(): readonly { readonly path: string; readonly text: string }[] {

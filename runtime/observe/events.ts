@@ -36,13 +36,29 @@ export type RuntimeEvent =
       readonly ms: number;
       readonly usage?: Usage;
       readonly code?: string;
+      /** `turn` when left out. */
+      readonly purpose?: "turn" | "summary";
     })
   | (InTurn & {
       readonly type: "compaction.finished";
       readonly outcome: "applied" | "skipped" | "failed";
       readonly tokensBefore: number;
       readonly tokensAfter: number;
+      /** What made the room. */
+      readonly by?: "summary" | "draft" | "cut";
+      /** Why there is no summary. */
+      readonly reason?: string;
     })
+  /** No compaction brought the context under its threshold. Told once, until there is room again. Tokens. */
+  | (InTurn & {
+      readonly type: "context_near_limit";
+      readonly used: number;
+      readonly reserve: number;
+      readonly window: number;
+    })
+  | (InTurn & { readonly type: "summary.failed"; readonly code: string })
+  /** A long result could not be stored whole: the model has its beginning and end. */
+  | (InTurn & { readonly type: "result.unkept"; readonly tool: string; readonly code: string })
   | (InTurn & {
       readonly type: "turn.ended";
       readonly outcome: "completed" | "awaiting" | "cancelled";
@@ -68,9 +84,16 @@ export function observer(log: Log, metrics: Metrics): Observe {
   return (event) => {
     count(event, metrics);
     if (event.type === "turn.failed") log.error(event.type, fields(event));
+    else if (isWarning(event)) log.warn(event.type, fields(event));
     else log.info(event.type, fields(event));
   };
 }
+
+const isWarning = (event: RuntimeEvent): boolean =>
+  event.type === "context_near_limit" ||
+  event.type === "summary.failed" ||
+  event.type === "result.unkept" ||
+  (event.type === "compaction.finished" && event.outcome === "failed");
 
 function count(event: RuntimeEvent, metrics: Metrics): void {
   switch (event.type) {
@@ -95,6 +118,9 @@ function count(event: RuntimeEvent, metrics: Metrics): void {
     case "skill.loaded":
     case "tool.called":
     case "compaction.finished":
+    case "context_near_limit":
+    case "summary.failed":
+    case "result.unkept":
       break;
     default:
       never(event);
@@ -132,6 +158,7 @@ function fields(event: RuntimeEvent): LogFields {
         ms: event.ms,
         ...(event.usage && { tokens_in: event.usage.input, tokens_out: event.usage.output }),
         ...(event.code !== undefined && { code: event.code }),
+        ...(event.purpose !== undefined && { purpose: event.purpose }),
       };
     case "compaction.finished":
       return {
@@ -139,7 +166,15 @@ function fields(event: RuntimeEvent): LogFields {
         outcome: event.outcome,
         tokens_before: event.tokensBefore,
         tokens_after: event.tokensAfter,
+        ...(event.by !== undefined && { by: event.by }),
+        ...(event.reason !== undefined && { reason: event.reason }),
       };
+    case "context_near_limit":
+      return { ...turn, used: event.used, reserve: event.reserve, window: event.window };
+    case "summary.failed":
+      return { ...turn, code: event.code };
+    case "result.unkept":
+      return { ...turn, tool: event.tool, code: event.code };
     case "turn.ended":
       return {
         ...turn,

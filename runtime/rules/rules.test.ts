@@ -40,7 +40,9 @@ describe("import rules", () => {
     const fromAgent = (agent?.imports ?? []).flatMap(({ target }) => (target ? [folderOf(target)] : []));
     expect(fromAgent.filter((folder) => !["machines", "skills", "tools"].includes(folder))).toEqual([]);
     const client = product.filter(({ path }) => folderOf(path) === "client").flatMap(importsOf);
-    const foreign = client.filter((one) => !/ -> (client\/|machines\/protocol\/|machines\/(failure|ids)\.ts)/.test(one));
+    const foreign = client.filter(
+      (one) => !/ -> (client\/|machines\/protocol\/|machines\/(failure|ids)\.ts)/.test(one),
+    );
     expect(foreign).toEqual([]);
   });
 
