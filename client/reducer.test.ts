@@ -104,6 +104,25 @@ test("a reset block is absent until it starts again with a higher attempt", () =
   ]);
 });
 
+test("F-08 the progress of a call is that of its activity: the last one counts, and it stays a call that runs", () => {
+  const progress = (seq: number, done: number, message?: string) =>
+    numbered(
+      "tool_call_progress",
+      seq,
+      { call_id: "c1", name: "import", progress: done, ...(message !== undefined && { message }) },
+      { turn_id: TURN },
+    );
+  const view = apply([
+    numbered("turn_started", 1, { turn_id: TURN, n: 1, cause: "message", input: { text: "hi" } }),
+    numbered("tool_call_started", 2, { call_id: "c1", name: "import", title: "Importing" }, { turn_id: TURN }),
+    progress(3, 1, "reading"),
+    progress(4, 2),
+  ]);
+  expect(view.turns[0]?.activity).toEqual([
+    { call_id: "c1", name: "import", title: "Importing", progress: { progress: 2 } },
+  ]);
+});
+
 test("tool activity is started, completed in place, and never runs on after its turn", () => {
   const call = (n: number) => ({ call_id: `c${n}`, name: "product_search", title: "Searching products" });
   const view = apply([

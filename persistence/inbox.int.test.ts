@@ -148,6 +148,7 @@ test("[IN3] a session that another node holds is elsewhere; one that sleeps is t
       clean: true,
       anchor: 0,
       turns: 2,
+      unsettled: 1,
       titled: false,
     },
   });

@@ -97,6 +97,7 @@ test("[SE5] take gives everything a new owner needs and raises the epoch; a livi
     clean: true,
     anchor: 0,
     turns: 0,
+    unsettled: 0,
     titled: false,
   };
   expect(await store.sessions.take(id, node, LEASE)).toEqual(first);
@@ -130,6 +131,7 @@ test("[SE6] sleep stores the snapshot and the exact next signal number; the next
     clean: true,
     anchor: 0,
     turns: 1,
+    unsettled: 0,
     titled: true,
   });
 });

@@ -28,6 +28,8 @@ export type Taken = {
   readonly anchor: number;
   /** Turns opened so far. */
   readonly turns: number;
+  /** Rows that wait or run, the one that was admitted in the same statement included. */
+  readonly unsettled: number;
   readonly titled: boolean;
 };
 

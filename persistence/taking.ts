@@ -20,7 +20,7 @@ export function takes(sql: Sql, node: NodeId, leaseMs: number): Fragment {
 /** What a take-over returns. */
 export function takenColumns(sql: Sql): Fragment {
   return sql`
-    sessions.owner, sessions.agent, sessions.epoch, sessions.next_seq, sessions.anchor, sessions.turns,
+    sessions.owner, sessions.agent, sessions.epoch, sessions.next_seq, sessions.anchor, sessions.turns, sessions.unsettled,
     sessions.slept_epoch = sessions.epoch - 1 as clean, sessions.title is not null as titled,
     sessions.machine, sessions.version, sessions.snapshot, sessions.data_key`;
 }
@@ -32,6 +32,7 @@ export type TakenRow = {
   readonly next_seq: string;
   readonly anchor: number;
   readonly turns: number;
+  readonly unsettled: number;
   readonly clean: boolean;
   readonly titled: boolean;
   readonly machine: string | null;
@@ -51,6 +52,7 @@ export function taken(keys: SessionKeys, sessionId: SessionId, node: NodeId, row
     clean: row.clean,
     anchor: row.anchor,
     turns: row.turns,
+    unsettled: row.unsettled,
     titled: row.titled,
   };
 }

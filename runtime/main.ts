@@ -12,6 +12,7 @@ import { Failure, failureCode } from "../machines/failure.ts";
 import { callId, nodeId } from "../machines/ids.ts";
 import { type NodePorts, nodeMachine } from "../machines/node/node.machine.ts";
 import { bind } from "../machines/ports.ts";
+import { batchedCalls } from "../persistence/batched-calls.ts";
 import { loadOrMakeKeys } from "../persistence/cipher/key-file.ts";
 import { keyRing } from "../persistence/cipher/key-ring.ts";
 import { startEmbedded } from "../persistence/embedded/start.ts";
@@ -139,7 +140,10 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
     const onBad = (code: string) => log.warn("a row was left out", { code });
     const blobs = await blobStoreOf(config.blobs);
     closers.add("attachments", () => blobs.close());
-    const store = await openStore({ sql, ring, onBad, blobs });
+    const opened = await openStore({ sql, ring, onBad, blobs });
+    const calls = batchedCalls(opened.calls, realClock);
+    closers.add("audit rows", () => calls.flush());
+    const store = { ...opened, calls };
 
     const platformUrl = config.platformUrl ?? (await demoPlatform());
     async function demoPlatform(): Promise<string> {

@@ -4,6 +4,7 @@ import { destination } from "pino";
 import type { Sql } from "postgres";
 import { assist } from "../../assist.config.ts";
 import { nodeId, userId } from "../../machines/ids.ts";
+import { batchedCalls } from "../../persistence/batched-calls.ts";
 import { loadOrMakeKeys } from "../../persistence/cipher/key-file.ts";
 import { keyRing } from "../../persistence/cipher/key-ring.ts";
 import { startEmbedded } from "../../persistence/embedded/start.ts";
@@ -71,7 +72,10 @@ export async function startBenchNode({ ends, say }: Setup): Promise<BenchNode> {
   const sql = connect(embedded.url, { onStatement: (text) => statements.push(text) });
   ends.add("connections", () => sql.end({ timeout: 5 }));
   const ring = keyRing((await loadOrMakeKeys(dataDir)).keys);
-  const store = timedStore(await openStore({ sql, ring }), (span) => spans.push(span));
+  const opened = await openStore({ sql, ring });
+  const calls = batchedCalls(opened.calls, realClock);
+  ends.add("audit rows", () => calls.flush());
+  const store = timedStore({ ...opened, calls }, (span) => spans.push(span));
 
   const log = createLog({ level: "info", destination: destination({ dest: "/dev/null", sync: false }) });
   const metrics = createMetrics({ sessionsResident: () => directory.size });

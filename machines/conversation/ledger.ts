@@ -21,6 +21,9 @@ import { sent } from "./sent.ts";
 export class Ledger {
   #history: PlacedEntry[];
   #sent: PlacedEntry[];
+  /** The same two without their places: they are read several times a step. */
+  #storedEntries: Entry[];
+  #sentEntries: Entry[];
   #account: Account;
   #meter: Meter = UNMEASURED;
   #anchor: number;
@@ -29,6 +32,8 @@ export class Ledger {
     this.#history = [...history];
     this.#anchor = anchor;
     this.#sent = [...sent(this.#history)];
+    this.#storedEntries = this.#history.map(({ entry }) => entry);
+    this.#sentEntries = this.#sent.map(({ entry }) => entry);
     this.#account = new Account(this.#sent);
     const last = history.findLast(({ entry }) => entry.kind === "assistant" && entry.measured !== undefined)?.entry;
     // Only the ratio: what the fixed parts were when that call was made is not known any more.
@@ -42,9 +47,13 @@ export class Ledger {
   get history(): readonly PlacedEntry[] {
     return this.#history;
   }
+  /** As stored, without places. */
+  get stored(): readonly Entry[] {
+    return this.#storedEntries;
+  }
   /** As sent. */
   get entries(): readonly Entry[] {
-    return this.#sent.map(({ entry }) => entry);
+    return this.#sentEntries;
   }
 
   /** Puts entries at the next positions. A summary moves the anchor to its end. */
@@ -53,9 +62,11 @@ export class Ledger {
     const placed = entries.map((entry, index) => ({ pos: next + index, tokens: sentTokens(entry), entry }));
     for (const one of placed) {
       this.#history.push(one);
+      this.#storedEntries.push(one.entry);
       if (one.entry.kind === "summary") this.#moveTo(one.entry.to);
       else {
         this.#sent.push(one);
+        this.#sentEntries.push(one.entry);
         this.#account.add(one);
       }
     }
@@ -103,6 +114,8 @@ export class Ledger {
     this.#anchor = Math.max(this.#anchor, anchor);
     this.#history = this.#history.filter(({ pos }) => pos >= this.#anchor);
     this.#sent = [...sent(this.#history)];
+    this.#storedEntries = this.#history.map(({ entry }) => entry);
+    this.#sentEntries = this.#sent.map(({ entry }) => entry);
     this.#account = new Account(this.#sent);
     this.#meter = { ...this.#meter, base: undefined };
   }

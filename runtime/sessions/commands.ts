@@ -4,7 +4,7 @@ import { commandId, interactionId, type SessionId, type TurnId, turnId } from ".
 import type { CancelCommand, Command, MessageCommand } from "../../machines/protocol/commands.ts";
 import type { PlainSignal } from "../../machines/protocol/signals.ts";
 import { canonical } from "../../machines/turn/progress.ts";
-import { type Cancellation, type Fence, OwnershipLost, SessionBroken } from "../../persistence/store.ts";
+import { type Cancellation, type Fence, type InboxRow, OwnershipLost, SessionBroken } from "../../persistence/store.ts";
 import { attachmentsOf } from "./attachments.ts";
 import { type Caller, Refused } from "./conversations.ts";
 import type { Directory } from "./directory.ts";
@@ -82,7 +82,18 @@ async function message(
       case "admitted": {
         const queued = resident
           ? join(resident, command, fresh, caller, asked, admission.reservedSeq)
-          : await arrive(directory, world, id, admission.taken, fresh, caller);
+          : await arrive(directory, world, id, admission.taken, {
+              row: {
+                commandId: commandId(command.id),
+                ordinal: admission.ordinal,
+                kind: "message",
+                turnId: fresh,
+                state: "waiting",
+                takeovers: 0,
+                body: command,
+              },
+              caller,
+            });
         return audience.plain("message_accepted", { id: command.id, turn_id: fresh, queued });
       }
       case "duplicate": {
@@ -95,7 +106,8 @@ async function message(
         return audience.plain("message_accepted", {
           id: command.id,
           turn_id: known,
-          queued: state === "waiting",
+          // Its row says `running` a moment after it runs.
+          queued: state === "waiting" && known !== resident?.runningId,
           duplicate: true,
         });
       }
@@ -144,8 +156,7 @@ async function arrive(
   world: World,
   id: SessionId,
   taken: Parameters<Directory["bring"]>[0] | undefined,
-  turn: TurnId,
-  caller: Caller,
+  admitted: { readonly row: InboxRow; readonly caller: Caller },
 ): Promise<boolean> {
   if (taken === undefined) throw new TypeError("a session that slept was admitted without being taken");
   if (directory.isDraining) {
@@ -154,12 +165,12 @@ async function arrive(
     return false;
   }
   try {
-    const resident = await directory.bring(taken, new Map([[turn, caller]]));
+    const resident = await directory.bring(taken, admitted);
     return resident.rows.size > 1;
   } catch (error) {
     // The client is told that nothing runs, so nothing may: a session that can't be read keeps no new command.
     try {
-      if (error instanceof Refused) await takeBack(world, taken.fence, turn);
+      if (error instanceof Refused) await takeBack(world, taken.fence, admitted.row.turnId);
     } finally {
       await directory.release(id, taken);
     }

@@ -1,6 +1,6 @@
 import { createActor, waitFor } from "xstate";
 import type { Clock } from "../../machines/effects.ts";
-import type { SessionId, TurnId } from "../../machines/ids.ts";
+import type { SessionId } from "../../machines/ids.ts";
 import { bind, type Port } from "../../machines/ports.ts";
 import { thaw } from "../../machines/session/session.frozen.ts";
 import { type SessionPorts, sessionMachine } from "../../machines/session/session.machine.ts";
@@ -17,6 +17,7 @@ import { runTools } from "./ports/run-tools.ts";
 import { settleTurn } from "./ports/settle-turn.ts";
 import { Resident, type Row, rowOf } from "./resident.ts";
 import { Setbacks } from "./setbacks.ts";
+import { Slept } from "./slept.ts";
 import type { World } from "./world.ts";
 
 /** How a session's actor ended; the last two are faults. */
@@ -37,6 +38,7 @@ export class Directory {
   readonly #mailboxes = new Map<SessionId, Promise<unknown>>();
   readonly #endings = new Map<SessionId, Promise<void>>();
   readonly #unsaved = new Set<SessionId>();
+  readonly #slept = new Slept();
   readonly setbacks: Setbacks;
   #draining = false;
   #parking = false;
@@ -107,15 +109,18 @@ export class Directory {
     return this.#residents.get(id);
   }
 
-  /** Makes a session that this node has just taken resident. Throws `Refused` when it can't be read. */
-  async bring(taken: Taken, callers: ReadonlyMap<TurnId, Caller> = new Map()): Promise<Resident> {
+  /**
+   * Makes a session that this node has just taken resident. Throws `Refused` when it can't be read. `admitted` is the
+   * command whose statement took it: where nothing else waits, the inbox need not be read.
+   */
+  async bring(taken: Taken, admitted?: { readonly row: InboxRow; readonly caller: Caller }): Promise<Resident> {
     const { clock, store } = this.#world;
     const { sessionId } = taken.fence;
     const began = clock.monotonic();
     try {
       const [history, open, settled] = await Promise.all([
-        store.histories.load(sessionId, taken.anchor),
-        store.inbox.open(sessionId),
+        this.#slept.take(taken) ?? store.histories.load(sessionId, taken.anchor),
+        admitted && taken.unsettled === 1 ? [admitted.row] : store.inbox.open(sessionId),
         taken.clean ? undefined : store.turns.page(sessionId, PAGE),
       ]);
       // What was begun goes first, whatever its ordinal: one that is older may not have been known to the owner before.
@@ -126,7 +131,7 @@ export class Directory {
       // From here on nothing is awaited: the audience that is found now is the one that clients join.
       const audience = this.audience(sessionId);
       const resident = new Resident(this.#world, taken, history, audience);
-      for (const [turnId, caller] of callers) resident.callers.set(turnId, caller);
+      if (admitted) resident.callers.set(admitted.row.turnId, admitted.caller);
       for (const row of rows.map(readRow(sessionId))) resident.rows.set(row.turnId, row);
       resident.resync = settled;
       audience.continueFrom(taken.nextSeq, taken.nextSeq + SEQ_RESERVE, taken.clean);
@@ -181,6 +186,7 @@ export class Directory {
 
   /** The session is being erased: its actor stops, and what it still writes finds nothing. */
   evict(id: SessionId): void {
+    this.#slept.forget(id);
     this.#residents.get(id)?.actor?.stop();
     this.#residents.delete(id);
   }
@@ -272,6 +278,7 @@ export class Directory {
     switch (ended) {
       case "hibernated":
         this.setbacks.delete(id);
+        this.#slept.keep(id, resident.fence.epoch, resident.ledger.anchor, resident.ledger.history);
         break;
       case "lost":
         resident.audience.dismiss(1012, "the session moved to another node");

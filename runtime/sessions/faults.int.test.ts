@@ -4,7 +4,7 @@ import { realClock } from "../effects.ts";
 import { calls, hangs, after as heldBack, type Move, scriptedModel } from "../models/scripted.ts";
 import { gate, holding, losing, replacing } from "./testing/held.ts";
 import { codeOf, echo, kill, sessionOn, takeOver, turnsOf } from "./testing/looks.ts";
-import { database, node, rivera } from "./testing/scene.ts";
+import { Client, database, node, rivera } from "./testing/scene.ts";
 import { sweep } from "./upkeep.ts";
 
 let db: Awaited<ReturnType<typeof database>>;
@@ -25,7 +25,8 @@ describe("faults of one session", () => {
     await client.asleep();
     await directory.whenEmpty();
     await db.sql`update entries set body = set_byte(body, 40, get_byte(body, 40) # 1) where session_id = ${id}`;
-    const receipt = await client.say("continue");
+    const next = node(db.store, { model: scriptedModel(echo) });
+    const receipt = await (await Client.open(next.conversations, id)).say("continue");
     expect([codeOf(receipt), await rowsOf(id)]).toEqual(["session_unavailable", ["settled", "withdrawn"]]);
   });
 

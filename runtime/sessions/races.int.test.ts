@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { hangs, after as heldBack, type Move, says, scriptedModel } from "../models/scripted.ts";
 import { gate, holding, losing, replacing } from "./testing/held.ts";
 import { cancelledOf, codeOf, echo, kill, sessionOn, takeOver, turnOf, turnsOf } from "./testing/looks.ts";
@@ -100,14 +100,18 @@ describe("cancel against what happens meanwhile", () => {
   test("[SE25] once the outcome is being written a cancel says that nothing was cancelled", async () => {
     const append = holding(db.store, "histories.append", "before");
     const settle = holding(append.store, "histories.settle", "before");
-    const { client, id } = await sessionOn(settle.store, { model: scriptedModel(heldBack(append.arrived, echo)) });
+    const { client, directory, id } = await sessionOn(settle.store, {
+      model: scriptedModel(heldBack(append.arrived, echo)),
+    });
     append.arm();
     settle.arm();
     await client.say("one");
     await append.arrived;
     const asked = client.stop();
-    await client.until("block_finished");
-    await aMoment();
+    await vi.waitFor(() => {
+      const turn = directory.resident(id)?.actor?.getSnapshot().children["turn"]?.getSnapshot();
+      expect(turn && "value" in turn && turn.value).toBe("settling");
+    });
     append.go();
     const receipt = await asked;
     settle.go();

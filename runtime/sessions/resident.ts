@@ -96,7 +96,7 @@ export class Resident {
 
   /** History since the anchor, in order, as it is stored. What is sent of it is `ledger.entries`. */
   get entries(): readonly Entry[] {
-    return this.ledger.history.map((placed) => placed.entry);
+    return this.ledger.stored;
   }
 
   /** How full the context of `run`'s next model call is; a turn that has settled is a full one. */
@@ -108,7 +108,9 @@ export class Resident {
   }
 
   entriesOf(turnId: TurnId): readonly Entry[] {
-    return this.entries.filter((entry) => entry.turnId === turnId);
+    // Turns follow each other: the running one's entries are the last.
+    const before = this.entries.findLastIndex((entry) => entry.turnId !== turnId);
+    return this.entries.slice(before + 1);
   }
 
   /** Turns that wait, as clients see them. */

@@ -65,7 +65,7 @@ async function scene(...moves: readonly [Move, ...Move[]]) {
     );
   const listed = async () => (await mcp.discover(rivera)).tools.map(({ name }) => name);
   const mayAnswer = answered.open;
-  return { ...one, server, clock, model, offered, results, listed, called: called.opened, mayAnswer, a };
+  return { ...one, server, clock, model, offered, results, listed, called: called.opened, mayAnswer };
 }
 
 test("F-04 a list that changes while a step runs: the step ends with the old set, the next is offered the new one", async () => {
@@ -100,42 +100,42 @@ test("F-04 a list that changes while a step runs: the step ends with the old set
   expect(server.calls.filter((one) => one === "tools/call b")).toEqual(["tools/call b"]);
 });
 
-test("F-04 without an announcement the new list is there once the old one is a minute old, also within a turn", async () => {
-  const { client, server, clock, a, offered, called, mayAnswer } = await scene(calls("a"), calls("a"), says("done"));
+/** Each call of it takes 25 s of the tools' time: after three of them a list is old. */
+const slow = (clock: StepClock) =>
+  named("a", {
+    run() {
+      clock.advance(25_000);
+      return { content: [{ type: "text", text: "a ran" }] };
+    },
+  });
+
+test("F-04 without an announcement the new list is offered once the old one is a minute old, also within a turn", async () => {
+  const { client, server, clock, offered } = await scene(calls("a"), calls("a"), calls("a"), says("done"));
+  server.tools = () => [slow(clock), ...(clock.now() > began ? [named("c")] : [named("b")])];
+  const began = clock.now();
   await client.say("go");
-  await called;
-  server.tools = () => [a, named("c")];
-  clock.advance(20_000);
-  mayAnswer();
   await client.asleep();
   expect(offered()).toEqual([
     ["a", "b"],
     ["a", "b"],
     ["a", "b"],
+    ["a", "c"],
   ]);
-  clock.advance(40_000);
-  client.clear();
-  await client.say("again");
-  await client.asleep();
-  expect(offered().at(-1)).toEqual(["a", "c"]);
 });
 
 test("F-04 a server that refuses its list in the middle of a turn takes no tools away from it", async () => {
-  const { client, server, clock, offered, results, called, mayAnswer } = await scene(
-    calls("a"),
-    calls("b"),
-    says("done"),
-  );
+  const moves = [calls("a"), calls("a"), calls("a"), calls("b"), says("done")] as const;
+  const { client, server, clock, offered, results } = await scene(...moves);
+  server.tools = () => [slow(clock), named("b")];
+  const began = clock.now();
+  let refused = 0;
+  server.fault = ({ rpc }, response) => {
+    if (rpc !== "tools/list" || clock.now() === began) return false;
+    refused += 1;
+    return response.writeHead(401).end() !== undefined;
+  };
   await client.say("go");
-  await called;
-  server.fault = ({ rpc }, response) => rpc === "tools/list" && response.writeHead(401).end() !== undefined;
-  clock.advance(20_000);
-  await server.announceTools();
-  mayAnswer();
   await client.asleep();
-  expect(offered()).toEqual(Array(3).fill(["a", "b"]));
-  expect(results()).toEqual([
-    ["a", "ok", "a ran"],
-    ["b", "ok", "b ran"],
-  ]);
+  expect([offered(), refused > 0]).toEqual([Array(5).fill(["a", "b"]), true]);
+  expect(results().at(-1)).toEqual(["b", "ok", "b ran"]);
 });

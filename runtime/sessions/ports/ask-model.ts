@@ -34,7 +34,7 @@ export function askModel(resident: Resident, world: World): TurnPorts["askModel"
     const request: ModelRequest = {
       system: run.capabilities.system,
       tools: final ? [] : run.capabilities.toolbox.tools,
-      entries: resident.ledger.entries,
+      entries: [...resident.ledger.entries],
       ...(media.size > 0 && { media }),
       maxOutputTokens: world.settings.maxOutputTokens,
       thinking: true,

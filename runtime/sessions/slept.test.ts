@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { PlacedEntry } from "../../machines/conversation/entries.ts";
+import { nodeId, sessionId, turnId, userId } from "../../machines/ids.ts";
+import type { Taken } from "../../persistence/store.ts";
+import { Slept } from "./slept.ts";
+
+const [a, b] = [1, 2].map((n) => sessionId(`00000000-0000-4000-8000-00000000000${n}`)) as [never, never];
+const turn = turnId("00000000-0000-4000-8000-0000000000aa");
+const history = (tokens: number): readonly PlacedEntry[] => [
+  { pos: 0, tokens, entry: { kind: "user", turnId: turn, text: "hello" } },
+];
+const taken = (id: typeof a, epoch: number, more: Partial<Taken> = {}): Taken => ({
+  fence: { sessionId: id, node: nodeId("00000000-0000-4000-8000-0000000000bb"), epoch },
+  owner: userId("u"),
+  agent: "test",
+  frozen: undefined,
+  nextSeq: 1,
+  clean: true,
+  anchor: 0,
+  turns: 1,
+  unsettled: 1,
+  titled: true,
+  ...more,
+});
+
+test("[SL1] the next epoch of a session that slept in order gets its history, once", () => {
+  const slept = new Slept();
+  slept.keep(a, 7, 0, history(10));
+  expect([slept.take(taken(a, 8)), slept.take(taken(a, 8))]).toEqual([history(10), undefined]);
+});
+
+test("[SL2] a session that anyone else owned, that died, or whose anchor moved is read again", () => {
+  const slept = new Slept();
+  const ask = (next: Taken) => {
+    slept.keep(a, 7, 0, history(10));
+    return slept.take(next);
+  };
+  expect([
+    ask(taken(a, 9)),
+    ask(taken(a, 7)),
+    ask(taken(a, 8, { clean: false })),
+    ask(taken(a, 8, { anchor: 4 })),
+    ask(taken(b, 8)),
+  ]).toEqual(Array(5).fill(undefined));
+});
+
+test("[SL3] it holds no more than its bound; the oldest go first, one that is too large is not kept", () => {
+  const slept = new Slept(100);
+  slept.keep(a, 1, 0, history(60));
+  slept.keep(b, 1, 0, history(60));
+  expect([slept.take(taken(a, 2)), slept.take(taken(b, 2))]).toEqual([undefined, history(60)]);
+  slept.keep(a, 1, 0, history(101));
+  expect(slept.take(taken(a, 2))).toBe(undefined);
+});
