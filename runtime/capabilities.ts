@@ -27,6 +27,14 @@ export type CapabilityParts = {
 /** What a principal's agent can do now: its prompt with the enabled skills, its tools, and who is on the screen. */
 export function capabilitiesOf(parts: CapabilityParts) {
   const { agent, skills, toolboxes } = parts;
+  const promptTokens = textTokens(agent.prompt);
+  /** By index text: there are as many as there are sets of flags. */
+  const indexTokens = new Map<string, number>();
+  const tokensOf = (text: string): number => {
+    const tokens = indexTokens.get(text) ?? textTokens(text);
+    indexTokens.set(text, tokens);
+    return tokens;
+  };
   return async (caller: Caller): Promise<Capabilities> => {
     const { flags } = caller.principal;
     const index = skills.forFlags(flags);
@@ -35,8 +43,8 @@ export function capabilitiesOf(parts: CapabilityParts) {
       system: systemPrompt(agent, index),
       toolbox,
       fixed: {
-        system: textTokens(agent.prompt),
-        skills: textTokens(index.join("\n")),
+        system: promptTokens,
+        skills: tokensOf(index.join("\n")),
         tools: toolTokens(toolbox.tools),
       },
       loadedSkills: (entries) => loadedSkills(entries, skills, flags),

@@ -27,6 +27,7 @@ import type { Address } from "../client.ts";
 import { dataFolder } from "../data-folder.ts";
 import type { Setup } from "../harness.ts";
 import { benchModel, benchToolboxes } from "./ports.ts";
+import { type Stamps, stamped } from "./stamps.ts";
 import { type Span, timedStore } from "./stopwatch.ts";
 
 /** As the product has them, but for the rate of commands: histories are grown as fast as turns go. */
@@ -47,6 +48,7 @@ export type BenchNode = Address & {
   readonly sql: Sql;
   readonly store: Store;
   readonly directory: Directory;
+  readonly stamps: Stamps;
   /** Calls of the store since the last `forget`. */
   readonly spans: Span[];
   /** Statements as sent since the last `forget`. */
@@ -114,10 +116,11 @@ export async function startBenchNode({ ends, say }: Setup): Promise<BenchNode> {
   );
   const flags = ["plan_builder", "research", "interactions", "labs"];
   const principal = { userId: userId("bench"), name: "Bench", flags, preferences: {} };
+  const { conversations, stamps } = stamped(localConversations(directory, world, { limits: LIMITS, simulated: true }));
   const gateway = await startGateway({
     host: "127.0.0.1",
     port: 0,
-    conversations: localConversations(directory, world, { limits: LIMITS, simulated: true }),
+    conversations,
     authenticate: async () => ({ kind: "principal", principal }),
     allowNoOrigin: true,
     limits: LIMITS,
@@ -138,6 +141,7 @@ export async function startBenchNode({ ends, say }: Setup): Promise<BenchNode> {
     sql,
     store,
     directory,
+    stamps,
     spans,
     statements,
     forget() {

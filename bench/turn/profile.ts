@@ -18,6 +18,8 @@ const KINDS: readonly (readonly [string, RegExp])[] = [
 type Sample = {
   readonly stages: Readonly<Record<Stage, number>>;
   readonly cpuMs: number;
+  /** From sending the message to hearing the end, in milliseconds. */
+  readonly atClient: number;
   readonly statements: readonly string[];
   readonly settleMs: number;
 };
@@ -31,18 +33,20 @@ export class Profile {
     this.#node = node;
   }
 
-  /** Runs one turn and gives its milliseconds; `rest` waits until nothing of it is in flight any more. */
+  /** Runs one turn and gives the node's milliseconds of it; `rest` waits until nothing of it is in flight any more. */
   async of(turn: () => Promise<number>, rest: () => Promise<void>): Promise<number> {
     this.#node.forget();
     const cpu = process.cpuUsage();
     const from = performance.now();
-    const wall = await turn();
+    const atClient = await turn();
     const { user, system } = process.cpuUsage(cpu);
     await rest();
-    const { spans, statements } = this.#node;
+    const { spans, statements, stamps } = this.#node;
+    const wall = stamps.last;
     const settle = spans.find(({ op }) => op === "histories.settle");
     this.#samples.push({
       stages: stagesOf(spans, from, from + wall),
+      atClient,
       cpuMs: (user + system) / 1000,
       statements: statements.filter((text) => !UPKEEP.test(text)).map(kindOf),
       settleMs: settle ? settle.to - settle.from : 0,
@@ -61,7 +65,8 @@ export class Profile {
       .map(({ kind, count }) => (count === 1 ? kind : `${count} ${kind}`));
     const total = of(({ statements }) => statements.length);
     const cpu = of(({ cpuMs }) => cpuMs).toFixed(1);
-    return `ms ${stages.join(", ")}; processor ${cpu} (client included); ${total} statements: ${counts.join(", ")}`;
+    const client = of(({ atClient }) => atClient).toFixed(1);
+    return `ms ${stages.join(", ")}; at the client ${client}; processor ${cpu} (client included); ${total} statements: ${counts.join(", ")}`;
   }
 }
 

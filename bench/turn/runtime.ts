@@ -54,7 +54,11 @@ export async function runtimeTurn(setup: Setup): Promise<Report> {
   return {
     figures: [...first, ...second],
     facts: [
-      { what: "clock", value: "at the client, from sending the message to the state_changed after turn_completed" },
+      {
+        what: "clock",
+        value:
+          "in the node, from the message's arrival behind its socket to the state_changed after turn_completed at it",
+      },
       { what: "disk", value: await durability(node.databaseUrl) },
       ...(isInMemory(tmpdir()) ? [{ what: "warning", value: "the temp folder lies in memory: set TMPDIR" }] : []),
       {
