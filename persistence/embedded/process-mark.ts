@@ -21,6 +21,11 @@ export function isRunning(mark: ProcessMark): boolean {
   return started === null ? presence === "foreign" : started === mark.started;
 }
 
+/** Whether the number belongs to a process that has ended and was not collected by its parent yet. */
+export function isZombie(pid: number): boolean {
+  return startOf(pid) === ENDED;
+}
+
 function probe(pid: number): "ours" | "foreign" | "gone" {
   try {
     process.kill(pid, 0);

@@ -15,7 +15,7 @@ import {
   signal,
   stopPostmaster,
 } from "./postmaster.ts";
-import { removeForeignPidFile } from "./stale-pid-file.ts";
+import { deadServerCollected, removeForeignPidFile } from "./stale-pid-file.ts";
 
 export type EmbeddedOptions = {
   /** Ours alone while the server runs. Made when missing. */
@@ -105,6 +105,7 @@ async function adopt(cluster: Cluster): Promise<Postmaster | undefined> {
 
 async function startAnew(cluster: Cluster): Promise<Postmaster> {
   if (!exists(cluster)) await createCluster(cluster);
+  await deadServerCollected(dataOf(cluster));
   removeForeignPidFile(dataOf(cluster));
   return launch(cluster);
 }

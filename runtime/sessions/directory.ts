@@ -76,6 +76,16 @@ export class Directory {
     return made;
   }
 
+  /** The audience with the numbers that are the session's now. Clients that were told others are sent away first. */
+  numberedAudience(id: SessionId, next: number, bound: number, isClean: boolean): Audience {
+    const before = this.audience(id);
+    if (isClean && before.size > 0 && before.nextSeq !== next) before.dismiss(1012, "signals were missed");
+    // Without its clients the one before may have been forgotten.
+    const audience = this.audience(id);
+    audience.continueFrom(next, bound, isClean);
+    return audience;
+  }
+
   /** Forgets the clients' side of a session that nobody watches and that is not here. */
   forget(id: SessionId): void {
     if (!this.#residents.has(id) && this.#audiences.get(id)?.size === 0) this.#audiences.delete(id);
@@ -129,12 +139,12 @@ export class Directory {
         ...open.filter(({ state }) => state === "waiting"),
       ];
       // From here on nothing is awaited: the audience that is found now is the one that clients join.
-      const audience = this.audience(sessionId);
+      const { nextSeq, clean } = taken;
+      const audience = this.numberedAudience(sessionId, nextSeq, nextSeq + SEQ_RESERVE, clean);
       const resident = new Resident(this.#world, taken, history, audience);
       if (admitted) resident.callers.set(admitted.row.turnId, admitted.caller);
       for (const row of rows.map(readRow(sessionId))) resident.rows.set(row.turnId, row);
       resident.resync = settled;
-      audience.continueFrom(taken.nextSeq, taken.nextSeq + SEQ_RESERVE, taken.clean);
       const outcome = this.#start(resident, taken, rows);
       this.#world.observe({ type: "session.thawed", sessionId, outcome, ms: clock.monotonic() - began });
       return resident;

@@ -101,6 +101,25 @@ describe("faults of one session", () => {
     ]);
   });
 
+  test("[SE41] a client that never heard the last number, because the answer to sleep was lost, comes back to all", async () => {
+    const lossy = losing(db.store, "sessions.sleep");
+    const { client, conversations, directory, id } = await sessionOn(lossy.store);
+    lossy.arm();
+    await client.say("one");
+    await client.until("turn_completed");
+    await vi.waitFor(() => expect(directory.resident(id)?.actor?.getSnapshot().context.restless).toBe(1));
+    directory.resident(id)?.actor?.send({
+      type: "message.admitted",
+      get turnId(): never {
+        throw new Error("a bug");
+      },
+    });
+    await vi.waitFor(() => expect(client.closed?.code).toBe(1012));
+    const heard = client.signals.flatMap((signal) => ("seq" in signal ? [signal.seq] : [])).at(-1);
+    const again = await Client.open(conversations, id, heard);
+    expect([heard, again.signals.map(({ kind }) => kind).slice(0, 2)]).toEqual([10, ["session_opened", "resync"]]);
+  });
+
   test("[SE37] clients of a turn that can't be stored come back to what is, and the turn is taken up again", async () => {
     let fails = 1;
     const refusing = replacing(db.store, "histories.settle", (real) => (...input) => {

@@ -52,9 +52,7 @@ export function localConversations(directory: Directory, world: World, settings:
       const row = await mine(id, caller);
       if (directory.resident(id) !== awake) continue;
       if (awake === undefined) {
-        const audience = directory.audience(id);
-        audience.continueFrom(row.nextSeq, row.nextSeq, true);
-        audience.status = row.status;
+        directory.numberedAudience(id, row.nextSeq, row.nextSeq, true).status = row.status;
       }
       return row;
     }
