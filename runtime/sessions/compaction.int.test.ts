@@ -129,7 +129,7 @@ describe("compaction", () => {
     for (const summary of [down, refused, neverEnds]) {
       const { ask, model, asked, id, of, end } = await crowded({
         summary,
-        settings: { maxOutputTokens: 500, compactionMs: 50 },
+        settings: { maxOutputTokens: 500, compactionMs: summary === neverEnds ? 500 : 10_000 },
       });
       expect(await ask(FOURTH)).toBe("completed");
       expect([asked.length, await anchorOf(id), kinds(model.requests.at(-1)).includes("summary")]).toEqual([
@@ -214,13 +214,13 @@ describe("compaction", () => {
 
   test("C-11 messages that come while it compacts are answered after it, in order, once; Stop leaves it whole or undone", async () => {
     for (const stops of [false, true]) {
+      // One answer for every request: the turn that follows a stopped one may ask again.
       let finish: (text: string) => void = () => {};
-      const summary = () =>
-        new Promise<string>((resolve) => {
-          finish = resolve;
-        });
+      const text = new Promise<string>((resolve) => {
+        finish = resolve;
+      });
       const { client, model, id, end } = await crowded({
-        summary,
+        summary: () => text,
         settings: { maxOutputTokens: 500, compactionMs: 30_000 },
       });
       client.clear();
