@@ -124,7 +124,7 @@ describe("compaction", () => {
       throw new ModelUnavailable("overloaded");
     };
     const refused: CompactingOptions["summary"] = async () => {
-      throw new TypeError("400");
+      throw new TypeError("unprocessable");
     };
     for (const summary of [down, refused, neverEnds]) {
       const { ask, model, asked, id, of, end } = await crowded({
@@ -141,7 +141,7 @@ describe("compaction", () => {
       const [done] = of("compaction.finished");
       expect(done).toMatchObject({ outcome: "failed", turnId: expect.any(String) });
       const texts = JSON.stringify(model.requests.at(-1)?.entries);
-      expect(["overloaded", "400", "summar", "fail"].filter((word) => texts.includes(word))).toEqual([]);
+      expect(["overloaded", "unprocessable", "summar", "fail"].filter((word) => texts.includes(word))).toEqual([]);
       await end();
     }
   });
