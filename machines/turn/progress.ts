@@ -18,7 +18,11 @@ type Step = { readonly fingerprint: string; readonly unknownOnly: boolean };
 export const LOOP_NOTE =
   "\n\n(You have made this same call with this same result before. Do not repeat it: answer with what you have.)";
 
-const comparable = (text: string): string => (text.endsWith(LOOP_NOTE) ? text.slice(0, -LOOP_NOTE.length) : text);
+/** A shortened result names its own call, by which the rest can be read: that makes no two results different. */
+function comparable(text: string, callId: string): string {
+  const told = text.endsWith(LOOP_NOTE) ? text.slice(0, -LOOP_NOTE.length) : text;
+  return told.replaceAll(callId, "");
+}
 
 function stepsOf(entries: readonly Entry[]): readonly Step[] {
   const steps: Step[] = [];
@@ -32,7 +36,7 @@ function stepsOf(entries: readonly Entry[]): readonly Step[] {
     const resultOf = (id: string) => results.find((result) => result.callId === id);
     steps.push({
       fingerprint: canonical(
-        calls.map((call) => [call.name, call.args, comparable(resultOf(call.callId)?.text ?? "")]),
+        calls.map((call) => [call.name, call.args, comparable(resultOf(call.callId)?.text ?? "", call.callId)]),
       ),
       unknownOnly: calls.every((call) => resultOf(call.callId)?.unknownTool === true),
     });

@@ -36,7 +36,13 @@ export function s3Blobs(options: S3Options): BlobStore & { close(): void } {
     // The sealed bytes prove themselves; checksums in trailers are what other servers stumble over.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: ANSWER_MS },
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      requestTimeout: ANSWER_MS,
+      // Without this a time-out only warns; the second bounds a body that stalls.
+      throwOnRequestTimeout: true,
+      socketTimeout: ANSWER_MS,
+    },
   });
   const within = prefix.replaceAll(/^\/+|\/+$/g, "");
   const folder = within === "" ? "" : `${within}/`;

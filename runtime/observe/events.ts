@@ -39,6 +39,8 @@ export type RuntimeEvent =
       /** `turn` when left out. */
       readonly purpose?: "turn" | "summary";
     })
+  /** A file of an earlier turn could not be fetched; the model was sent its marker. */
+  | (InTurn & { readonly type: "attachment.unavailable"; readonly code: string })
   | (InTurn & {
       readonly type: "compaction.finished";
       readonly outcome: "applied" | "skipped" | "failed";
@@ -117,6 +119,7 @@ function count(event: RuntimeEvent, metrics: Metrics): void {
     case "turn.started":
     case "skill.loaded":
     case "tool.called":
+    case "attachment.unavailable":
     case "compaction.finished":
     case "context_near_limit":
     case "summary.failed":
@@ -139,6 +142,8 @@ function fields(event: RuntimeEvent): LogFields {
       return { ...turn, cause: event.cause };
     case "skill.loaded":
       return { ...turn, skill: event.skill, eager: event.eager };
+    case "attachment.unavailable":
+      return { ...turn, code: event.code };
     case "tool.called":
       return { ...turn, tool: event.tool, call_id: event.callId };
     case "tool.finished":

@@ -1,9 +1,11 @@
 import type { Attachment } from "../../machines/conversation/entries.ts";
 import { type Media, type MediaByBlob, mediaToSend } from "../../machines/conversation/media.ts";
 import { mediaTokens } from "../../machines/conversation/media-estimate.ts";
+import { failureCode } from "../../machines/failure.ts";
 import { type BlobId, blobId, type SessionId } from "../../machines/ids.ts";
 import type { MessageCommand } from "../../machines/protocol/commands.ts";
 import type { MediaType } from "../../machines/protocol/uploads.ts";
+import { BlobsUnavailable } from "../../persistence/blobs/blob-store.ts";
 import { Refused } from "./conversations.ts";
 import type { Resident, Run } from "./resident.ts";
 import type { World } from "./world.ts";
@@ -42,17 +44,31 @@ export async function attachmentsOf(
 /** Bytes that a turn has fetched: kept while it runs, so that each of its steps does not fetch them again. */
 const fetched = new WeakMap<Run, Map<BlobId, Media | undefined>>();
 
-/** The bytes that go with the next model call. What is missing or can't be trusted is left out: its marker is sent. */
-export async function mediaFor(resident: Resident, { store }: World, run: Run): Promise<MediaByBlob> {
+/**
+ * The bytes that go with the next model call. What is missing or can't be trusted is left out: its marker is sent. So is
+ * what an earlier turn brought while the blob store is away; the turn that brings a file needs it, and fails.
+ */
+export async function mediaFor(resident: Resident, { store, observe }: World, run: Run): Promise<MediaByBlob> {
   const known = fetched.get(run) ?? new Map<BlobId, Media | undefined>();
   fetched.set(run, known);
   const wanted = mediaToSend(resident.ledger.entries);
+  const own = new Set(
+    resident
+      .entriesOf(run.turnId)
+      .flatMap((entry) => (entry.kind === "user" ? (entry.attachments ?? []).map(({ blobId }) => blobId) : [])),
+  );
   await Promise.all(
     wanted
       .filter(({ blobId }) => !known.has(blobId))
       .map(async ({ blobId, mime }) => {
-        const bytes = await store.blobs.read(resident.id, blobId);
-        known.set(blobId, bytes && { mime, bytes });
+        try {
+          const bytes = await store.blobs.read(resident.id, blobId);
+          known.set(blobId, bytes && { mime, bytes });
+        } catch (error) {
+          if (own.has(blobId) || !(error instanceof BlobsUnavailable)) throw error;
+          const code = failureCode(error);
+          observe({ type: "attachment.unavailable", sessionId: resident.id, turnId: run.turnId, code });
+        }
       }),
   );
   return new Map(

@@ -35,6 +35,7 @@ export class Chain {
 
   /** Queues a batch; its failure shows at the next `flush` or `settle`. */
   append(batch: Batch): void {
+    if (this.#broken) return;
     this.#pending = this.#pending ? merge(this.#pending, batch) : batch;
     this.#running ??= this.#run();
   }

@@ -70,6 +70,18 @@ describe("J-06 the same call again and again", () => {
     expect(resultsIn(await entriesOf(id))).toEqual(["item 1", "item 1", "item 1", told, "item 1"]);
   });
 
+  test("J-06 equal results that are shortened, each naming its own call, are equal all the same", async () => {
+    const item = look(() => "x".repeat(40_000));
+    const big: ToolScript = {
+      ...item.tool,
+      run: async () => ({ kind: "ok", text: "x".repeat(1_000), full: "x".repeat(40_000) }),
+    };
+    const reader = look(() => "the rest", "read_result").tool;
+    const { say, id } = await scene(callsForEver(sameItem), [big, reader], { settings: steps });
+    expect(await say("find it")).toEqual([{ outcome: "completed", reason: "tool_loop", steps: 6 }]);
+    expect(new Set(resultsIn(await entriesOf(id))).size).toBe(5);
+  });
+
   test("J-06 a poll whose result changes is not told anything and runs to the step limit", async () => {
     const item = look((n) => `${n} % done`);
     const { say, id } = await scene(callsForEver(sameItem), [item.tool], { settings: steps });

@@ -14,6 +14,7 @@ const WAIT_MS = 1_800;
 export function compact(resident: Resident, world: World): TurnPorts["compact"] {
   return async ({ turnId, room, mayAsk, isNews }, signal) => {
     await resident.lease.hold(signal);
+    signal.throwIfAborted();
     const run = resident.running(turnId);
     const deadline = world.clock.now() + (world.settings.compactionMs ?? WAIT_MS);
     let isShown = false;
@@ -33,6 +34,10 @@ export function compact(resident: Resident, world: World): TurnPorts["compact"] 
       const end = toPromise(actor);
       actor.start();
       done = await Promise.race([end, aborted]);
+    } catch (error) {
+      // Whatever ends the turn, clients were told that this began.
+      if (isShown) showEnd(resident, turnId, room, { outcome: "failed", room, asked: false });
+      throw error;
     } finally {
       signal.removeEventListener("abort", stop);
     }

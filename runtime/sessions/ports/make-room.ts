@@ -109,7 +109,8 @@ export function makeRoom(resident: Resident, world: World, run: Run, onBegin: ()
         ...(omitted > 0 && { omitted }),
         ...shortenings(rules),
       });
-      drafts?.forget(resident.id, from);
+      // What was only shortened leaves the anchor, and with it the draft, as they are.
+      if (fit.to !== from) drafts?.forget(resident.id, from);
       return roomNow();
     },
   };
