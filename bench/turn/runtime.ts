@@ -9,7 +9,7 @@ import { amount } from "../table.ts";
 import { grow, QUESTION } from "./grown.ts";
 import { Profile } from "./profile.ts";
 
-/** A turn may cost this many durable inserts (CASES F-09). */
+/** What a turn may cost, in durable inserts. */
 const BUDGET = 6;
 const WARM_TURNS = 60;
 const SIZES = [
