@@ -1,4 +1,4 @@
-import { fromPromise, type PromiseActorLogic } from "xstate";
+import { type AnyActorRef, fromPromise, type PromiseActorLogic } from "xstate";
 
 /** Something a machine needs from the outside: an async function that honours `signal`. */
 export type Port<In, Out> = (input: In, signal: AbortSignal) => Promise<Out>;
@@ -28,4 +28,37 @@ export function bind<Ports extends AnyPorts>(ports: Ports): ActorsOf<Ports> {
       fromPromise(({ input, signal }) => port(input as never, signal)),
     ]),
   ) as unknown as ActorsOf<Ports>;
+}
+
+type ActorSystem = AnyActorRef["system"];
+
+/**
+ * The ports of one chart that is built once and runs many times: each run is an actor system of its own and has ports of
+ * its own. Building a chart anew for every run costs more than running a turn on it.
+ */
+export class PortsBySystem<Ports extends AnyPorts> {
+  readonly #ports = new WeakMap<ActorSystem, Ports>();
+
+  /** The actors to provide the chart with. */
+  bind(...names: (keyof Ports & string)[]): ActorsOf<Ports> {
+    return Object.fromEntries(
+      names.map((name) => [
+        name,
+        fromPromise(
+          ({ input, signal, system }) => this.#of(system)[name]?.(input as never, signal) as Promise<unknown>,
+        ),
+      ]),
+    ) as unknown as ActorsOf<Ports>;
+  }
+
+  /** Before the actor starts. */
+  give({ system }: Pick<AnyActorRef, "system">, ports: Ports): void {
+    this.#ports.set(system, ports);
+  }
+
+  #of(system: ActorSystem): Ports {
+    const ports = this.#ports.get(system);
+    if (ports === undefined) throw new TypeError("a chart was started before it was given its ports");
+    return ports;
+  }
 }

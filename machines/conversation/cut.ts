@@ -49,17 +49,16 @@ export function fitted(
   const full = spans.filter(({ turnId }) => turnId !== running);
   const own = spans.find(({ turnId }) => turnId === running);
   const start = history[0]?.pos ?? 0;
-  const rest = (turns: number): { readonly to: number; readonly entries: readonly PlacedEntry[] } => {
-    const to = turns === 0 ? start : ((full[turns] ?? own)?.first ?? start);
-    return { to, entries: spans.flatMap(({ entries }) => entries).filter(({ pos }) => pos >= to) };
-  };
+  const sizes = spans.map(({ first, entries }) => ({ first, tokens: sizeOf(entries) }));
+  const toOf = (turns: number): number => (turns === 0 ? start : ((full[turns] ?? own)?.first ?? start));
+  const restSize = (to: number): number =>
+    sizes.reduce((sum, { first, tokens }) => (first >= to ? sum + tokens : sum), 0);
   const older = Math.max(0, full.length - KEPT_TURNS);
-  const whole = sizeOf(rest(0).entries);
+  const whole = restSize(start);
   let strongest: Fit | undefined;
   const fits = (most: number, turns: number, shortened?: Shortening): boolean => {
-    const { to, entries } = rest(turns);
-    const sent = shortened === undefined ? entries : entries.map((placed) => shortenedAt(placed, [shortened]));
-    const size = sizeOf(sent);
+    const to = toOf(turns);
+    const size = restSize(to) - (own && shortened ? savedBy(own, shortened) : 0);
     // What changes nothing is no way to fit.
     if (size >= whole) return false;
     strongest = { to, turns, ...(shortened && { shortened }) };
@@ -88,6 +87,10 @@ function shortenings(own: TurnSpan, lastToo: boolean): readonly Shortening[] {
 }
 
 const sizeOf = (entries: readonly PlacedEntry[]): number => entries.reduce((sum, { tokens }) => sum + tokens, 0);
+
+/** Tokens that the running turn loses; nothing else is shortened. */
+const savedBy = ({ entries }: TurnSpan, rule: Shortening): number =>
+  sizeOf(entries) - sizeOf(entries.map((placed) => shortenedAt(placed, [rule])));
 
 function lastStepOf({ entries, first }: TurnSpan): number {
   return entries.findLast(({ entry }) => entry.kind === "assistant")?.pos ?? first;

@@ -1,5 +1,7 @@
 import type { BlobId, BlockId, CallId, CommandId, InteractionId, TurnId } from "../ids.ts";
 import type { CardSignal } from "../protocol/cards.ts";
+import type { Resolution } from "../protocol/commands.ts";
+import type { PendingInteraction } from "../protocol/interactions.ts";
 
 /**
  * The route kind that signed a piece of reasoning. Never a display name, a gateway label or a URL:
@@ -125,31 +127,50 @@ export type SummaryEntry = {
 /** A model call as its provider measured it, and what it was taken for before. */
 export type Measure = { readonly input: number; readonly output: number; readonly estimated: number };
 
+/** A question or proposal that ended its turn, whole: what is open can be rebuilt from it. */
+export type InteractionEntry = {
+  readonly kind: "interaction";
+  readonly turnId: TurnId;
+  readonly interactionId: InteractionId;
+  readonly callId: CallId;
+  readonly pending: PendingInteraction;
+};
+
+/** How an interaction ended. It belongs to the turn that follows, or to its own when that was cut short. */
+export type ResolutionEntry = {
+  readonly kind: "resolution";
+  readonly turnId: TurnId;
+  readonly interactionId: InteractionId;
+  readonly by: "user" | "superseded" | "expired";
+  /** What the user gave; absent when nobody answered. */
+  readonly resolution?: Resolution;
+  /** What the model reads. */
+  readonly text: string;
+  /** What the answer put on the screen: the patient that was picked. */
+  readonly context?: ContextSignals;
+};
+
+/** What the system did for the user without a model call: a card's button, or the plan of an accepted proposal. */
+export type ActionEntry = {
+  readonly kind: "action";
+  readonly turnId: TurnId;
+  readonly commandId: CommandId;
+  /** The card whose button it was. */
+  readonly blockId?: BlockId;
+  /** What the model reads. */
+  readonly text: string;
+  /** The card that was shown with it. */
+  readonly card?: CardSignal;
+};
+
 /** One item of the append-only history. Plain JSON: it is stored, sealed and replayed as it is. */
 export type Entry =
   | UserEntry
   | AssistantEntry
   | ToolResultEntry
-  | {
-      readonly kind: "interaction";
-      readonly turnId: TurnId;
-      readonly interactionId: InteractionId;
-      readonly callId: CallId;
-    }
-  | {
-      readonly kind: "resolution";
-      readonly turnId: TurnId;
-      readonly interactionId: InteractionId;
-      readonly by: "user" | "superseded" | "expired";
-      readonly text: string;
-    }
-  | {
-      readonly kind: "action";
-      readonly turnId: TurnId;
-      readonly commandId: CommandId;
-      readonly blockId: BlockId;
-      readonly text: string;
-    }
+  | InteractionEntry
+  | ResolutionEntry
+  | ActionEntry
   | SummaryEntry;
 
 /** An entry at its place. `tokens` is the estimate made when it was appended. */

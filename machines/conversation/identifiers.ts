@@ -32,6 +32,7 @@ function takenUp(entry: Entry): string {
         )
         .join(" ");
     case "resolution":
+      return `${entry.text} ${entry.context?.patient?.id ?? ""}`;
     case "action":
       return entry.text;
     case "summary":

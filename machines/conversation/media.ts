@@ -43,8 +43,9 @@ export const MOST_MEDIA_BYTES = 14 * 1024 * 1024;
 export function mediaToSend(entries: readonly Entry[], most = MOST_MEDIA_BYTES): readonly Attachment[] {
   const chosen = new Map<BlobId, Attachment>();
   let room = most;
-  for (const entry of entries.toReversed()) {
-    for (const attachment of entry.kind === "user" ? (entry.attachments ?? []) : []) {
+  for (let at = entries.length - 1; at >= 0; at -= 1) {
+    const entry = entries[at];
+    for (const attachment of entry?.kind === "user" ? (entry.attachments ?? []) : []) {
       if (chosen.has(attachment.blobId) || attachment.bytes > room) continue;
       chosen.set(attachment.blobId, attachment);
       room -= attachment.bytes;

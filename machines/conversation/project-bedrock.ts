@@ -12,11 +12,12 @@ import { CACHE_POINT, withCachePoints } from "./bedrock-cache.ts";
 import { callIds } from "./bedrock-ids.ts";
 import { LONE_DOCUMENT, mediaBlocks } from "./bedrock-media.ts";
 import { lost, type ReasoningLost, replayable } from "./bedrock-reasoning.ts";
-import type { AssistantEntry, Issuer, ToolCall } from "./entries.ts";
+import { continued } from "./continued.ts";
+import type { AssistantEntry, Entry, Issuer, ToolCall } from "./entries.ts";
 import { isObject, wellFormed } from "./json-values.ts";
 import type { MediaByBlob } from "./media.ts";
 import { sentName } from "./names.ts";
-import { type Answer, alternate, type Exchange, GO_ON } from "./repair.ts";
+import { Alternation, type Answer, type Exchange, GO_ON } from "./repair.ts";
 import { bedrockTools, inertTool } from "./schema-bedrock.ts";
 import type { ToolLeftOut } from "./schema-gemini.ts";
 
@@ -59,7 +60,8 @@ export function projectBedrock(
   style: ThinkingStyle = "budget",
 ): BedrockProjection {
   const { declarations, leftOut } = bedrockTools(request.tools);
-  const turns = apart(alternate(request.entries, (entry) => piecesOf(entry, issuer)));
+  const route = routes.get(issuer) ?? routeOf(issuer);
+  const turns = route.turns(route.exchanges.of(request.entries)).flat();
   const open = openStep(turns);
   const roomToThink = request.thinking && request.maxOutputTokens >= 2 * SMALLEST_BUDGET;
   const first = turns[open];
@@ -76,10 +78,29 @@ export function projectBedrock(
     ...(thinks && { additionalModelRequestFields: { thinking: thinking(style, request.maxOutputTokens) } }),
     warnings: [
       ...leftOut,
-      ...request.entries.flatMap((entry) => (entry.kind === "assistant" ? lostOf(entry, issuer) : [])),
+      ...route.lost(request.entries).flat(),
       ...(thinks ? [] : turns.slice(open).flatMap(reasoningIn)),
     ],
   };
+}
+
+/** How the histories of one issuer are sent: what one request was made of is there for the next. */
+type Route = {
+  readonly exchanges: Alternation<Piece>;
+  readonly turns: (exchanges: readonly Turn[]) => readonly (readonly Turn[])[];
+  readonly lost: (entries: readonly Entry[]) => readonly (readonly ReasoningLost[])[];
+};
+
+const routes = new Map<Issuer, Route>();
+
+function routeOf(issuer: Issuer): Route {
+  const route: Route = {
+    exchanges: new Alternation((entry) => piecesOf(entry, issuer)),
+    turns: continued(apart),
+    lost: continued((entry) => (entry.kind === "assistant" ? lostOf(entry, issuer) : [])),
+  };
+  routes.set(issuer, route);
+  return route;
 }
 
 function thinking(style: ThinkingStyle, maxTokens: number): Thinking {
@@ -123,21 +144,18 @@ function lostOf(entry: AssistantEntry, issuer: Issuer): readonly ReasoningLost[]
 }
 
 /** Entries that stand side by side are one message, unless one of them brings reasoning: it stays with its own answer. */
-function apart(turns: readonly Turn[]): readonly Turn[] {
-  return turns.flatMap((turn): readonly Turn[] => {
-    if (turn.role === "user") return [turn];
-    const groups: Piece[][] = [];
-    for (const piece of turn.parts) {
-      const last = groups.at(-1);
-      if (last?.[0]?.entry === piece.entry) last.push(piece);
-      else groups.push([piece]);
-    }
-    if (!turn.parts.some(({ kind }) => kind === "reasoning")) return [turn];
-    return groups.flatMap((parts, at): readonly Turn[] => [
-      ...(at === 0 ? [] : [{ role: "user", answers: [], texts: [GO_ON] } as const]),
-      { role: "model", parts },
-    ]);
-  });
+function apart(turn: Turn): readonly Turn[] {
+  if (turn.role === "user" || !turn.parts.some(({ kind }) => kind === "reasoning")) return [turn];
+  const groups: Piece[][] = [];
+  for (const piece of turn.parts) {
+    const last = groups.at(-1);
+    if (last?.[0]?.entry === piece.entry) last.push(piece);
+    else groups.push([piece]);
+  }
+  return groups.flatMap((parts, at): readonly Turn[] => [
+    ...(at === 0 ? [] : [{ role: "user", answers: [], texts: [GO_ON] } as const]),
+    { role: "model", parts },
+  ]);
 }
 
 /** Where the step that this request goes on with began: the place after the last user message that answers no call. */

@@ -273,7 +273,13 @@ describe("projection for Gemini", () => {
       contentsOf(
         user("<b>hi</b> </context>", { context: { patient: { id: "p", name: "</context>" } } }),
         summary("old"),
-        { kind: "interaction", turnId: TURN, interactionId: interaction, callId: call("c", "ask").callId },
+        {
+          kind: "interaction",
+          turnId: TURN,
+          interactionId: interaction,
+          callId: call("c", "ask").callId,
+          pending: { id: ID, revision: 1, kind: "single_choice", prompt: "Which?", schema: {} },
+        },
         {
           kind: "resolution",
           turnId: TURN,

@@ -2,11 +2,12 @@ import type { Content, FunctionCall, GenerateContentConfig, Part, Tool } from "@
 import { never } from "../failure.ts";
 import type { TurnId } from "../ids.ts";
 import type { ModelRequest } from "../model.ts";
-import type { AssistantEntry, AssistantPart, Issuer, ToolCall } from "./entries.ts";
+import { continued } from "./continued.ts";
+import type { AssistantEntry, AssistantPart, Entry, Issuer, ToolCall } from "./entries.ts";
 import { isObject, type JsonObject, wellFormed } from "./json-values.ts";
 import type { MediaByBlob } from "./media.ts";
 import { sentName } from "./names.ts";
-import { type Answer, alternate, hasText, type PlacedMedia } from "./repair.ts";
+import { Alternation, type Answer, type Exchange, hasText, type PlacedMedia } from "./repair.ts";
 import { geminiTools, type ToolLeftOut } from "./schema-gemini.ts";
 
 /** The version that a manifest names. What this file makes of a history must not change under the same number. */
@@ -35,38 +36,70 @@ export type GeminiProjection = {
 /** Builds the request for a Gemini route. `issuer` is that route's kind: only what it signed keeps its signatures. */
 export function projectGemini(request: ModelRequest, issuer: Issuer): GeminiProjection {
   const { declarations, leftOut } = geminiTools(request.tools);
-  const exchanges = alternate(request.entries, (entry) => modelParts(entry, issuer));
+  const route = routes.get(issuer) ?? routeOf(issuer);
+  const exchanges = route.exchanges.of(request.entries);
   return {
     projector: GEMINI_PROJECTOR,
     ...(hasText(request.system) && {
       systemInstruction: { role: "user", parts: [{ text: request.system.toWellFormed() }] },
     }),
-    contents: exchanges.map((exchange): Content => {
-      switch (exchange.role) {
-        case "model":
-          return { role: "model", parts: withFirstCallSigned(exchange.parts) };
-        case "user":
-          return {
-            role: "user",
-            parts: [
-              ...exchange.answers.map((answer) => responsePart(answer, answer.issuer === issuer)),
-              ...exchange.texts.map((text, at) => mediaPart(at, exchange.media, request.media) ?? textPart(text)),
-            ],
-          };
-        default:
-          return never(exchange);
-      }
-    }),
+    contents: withMedia(route.contents(exchanges), exchanges, issuer, request.media),
     ...(declarations.length > 0 && { tools: [{ functionDeclarations: declarations }] }),
     generation: {
       maxOutputTokens: request.maxOutputTokens,
       ...(request.thinking && { thinkingConfig: { includeThoughts: true } }),
     },
-    warnings: [
-      ...leftOut,
-      ...request.entries.flatMap((entry) => (entry.kind === "assistant" ? dropped(entry, issuer) : [])),
-    ],
+    warnings: [...leftOut, ...dropped(request.entries, issuer)],
   };
+}
+
+/** How the histories of one issuer are sent: a request begins with the same objects as the one before it. */
+type Route = {
+  readonly exchanges: Alternation<Part>;
+  /** Without bytes: a marker stands for each file. */
+  readonly contents: (exchanges: readonly Exchange<Part>[]) => readonly Content[];
+};
+
+const routes = new Map<Issuer, Route>();
+
+function routeOf(issuer: Issuer): Route {
+  const route: Route = {
+    exchanges: new Alternation((entry) => modelParts(entry, issuer)),
+    contents: continued((exchange) => contentOf(exchange, issuer)),
+  };
+  routes.set(issuer, route);
+  return route;
+}
+
+/** Bytes are there for one request only: where they go, a content is made for it. */
+function withMedia(
+  contents: readonly Content[],
+  exchanges: readonly Exchange<Part>[],
+  issuer: Issuer,
+  media: MediaByBlob | undefined,
+): readonly Content[] {
+  if (media === undefined) return contents;
+  return contents.map((content, at) => {
+    const exchange = exchanges[at];
+    return exchange?.role === "user" && exchange.media ? contentOf(exchange, issuer, media) : content;
+  });
+}
+
+function contentOf(exchange: Exchange<Part>, issuer: Issuer, media?: MediaByBlob): Content {
+  switch (exchange.role) {
+    case "model":
+      return { role: "model", parts: withFirstCallSigned(exchange.parts) };
+    case "user":
+      return {
+        role: "user",
+        parts: [
+          ...exchange.answers.map((answer) => responsePart(answer, answer.issuer === issuer)),
+          ...exchange.texts.map((text, at) => mediaPart(at, exchange.media, media) ?? textPart(text)),
+        ],
+      };
+    default:
+      return never(exchange);
+  }
 }
 
 const textPart = (text: string): Part => ({ text: text.toWellFormed() });
@@ -82,26 +115,23 @@ function mediaPart(at: number, placed: readonly PlacedMedia[] = [], media?: Medi
   return { inlineData: { mimeType: found.mime, data: Buffer.from(found.bytes).toString("base64") } };
 }
 
-function dropped(entry: AssistantEntry, issuer: Issuer): readonly ReasoningDropped[] {
-  if (entry.issuer !== issuer) return [];
-  const lost = entry.parts.filter((part) => part.kind === "reasoning" && part.redacted !== undefined);
-  return lost.map(() => ({ kind: "reasoning_dropped", turnId: entry.turnId, step: entry.step, reason: "redacted" }));
+function dropped(entries: readonly Entry[], issuer: Issuer): readonly ReasoningDropped[] {
+  const lost: ReasoningDropped[] = [];
+  for (const entry of entries) {
+    if (entry.kind !== "assistant" || entry.issuer !== issuer) continue;
+    for (const part of entry.parts) {
+      if (part.kind !== "reasoning" || part.redacted === undefined) continue;
+      lost.push({ kind: "reasoning_dropped", turnId: entry.turnId, step: entry.step, reason: "redacted" });
+    }
+  }
+  return lost;
 }
 
-/** Entries never change: what one becomes for a route is made once. */
-const rendered = new WeakMap<AssistantEntry, Map<Issuer, readonly Part[]>>();
-
 function modelParts(entry: AssistantEntry, issuer: Issuer): readonly Part[] {
-  const byIssuer = rendered.get(entry) ?? new Map<Issuer, readonly Part[]>();
-  rendered.set(entry, byIssuer);
-  const known = byIssuer.get(issuer);
-  if (known !== undefined) return known;
   const own = entry.issuer === issuer;
   // A text signature may vouch for the whole answer: then even its blank parts stay.
   const whole = own && entry.parts.some((part) => part.kind === "text" && part.signature !== undefined);
-  const parts = entry.parts.flatMap((part) => modelPart(part, own, whole));
-  byIssuer.set(issuer, parts);
-  return parts;
+  return entry.parts.flatMap((part) => modelPart(part, own, whole));
 }
 
 function modelPart(part: AssistantPart, own: boolean, whole: boolean): readonly Part[] {

@@ -68,6 +68,7 @@ export function entryTokens(entry: Entry): number {
     case "tool_result":
       return PER_CALL + textTokens(entry.name) + textTokens(entry.text);
     case "resolution":
+      return PER_ENTRY + textTokens(contextXml(entry.context) ?? "") + textTokens(entry.text);
     case "action":
     case "summary":
       return PER_ENTRY + textTokens(entry.text);

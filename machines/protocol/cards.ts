@@ -1,7 +1,10 @@
 import { z } from "zod";
+import { interactionKind, interactionOption, proposalSchema } from "./interactions.ts";
 
 /** Data of the typed cards (PROTOCOL.md). A card's stored content is this data without `block_id`. */
 export const supplementCard = z.object({
+  /** Whom they are for; an item goes into a draft of this patient. */
+  patient_id: z.string().optional(),
   supplements: z.array(
     z.object({
       product_id: z.string(),
@@ -65,6 +68,36 @@ export const articlesCard = z.object({
   articles: z.array(z.object({ id: z.string(), title: z.string(), category: z.string(), excerpt: z.string() })),
 });
 
+/** A draft plan as the platform stored it. */
+export const planCard = z.object({
+  change: z.enum(["created", "updated"]),
+  plan_id: z.string(),
+  title: z.string().nullable(),
+  patient_id: z.string(),
+  patient_name: z.string().nullable(),
+  items: z.array(
+    z.object({
+      item_id: z.string(),
+      product_id: z.string(),
+      variant_id: z.string(),
+      name: z.string(),
+      brand: z.string().nullable(),
+      dosing: z.string(),
+    }),
+  ),
+});
+
+/** A question or proposal as it was put to the user; whether it is still open, the session's state says. */
+export const interactionRequestCard = z.object({
+  interaction_id: z.uuid(),
+  revision: z.int().min(1),
+  kind: interactionKind,
+  prompt: z.string(),
+  options: z.array(interactionOption).optional(),
+  proposal: proposalSchema.optional(),
+  expires_at: z.string().optional(),
+});
+
 /** A card kind is the kind of its signal and the type of its block. */
 export const cards = {
   recommend_supplements: supplementCard,
@@ -73,6 +106,8 @@ export const cards = {
   interaction_check_results: interactionCard,
   citations: citationsCard,
   knowledge_base_results: articlesCard,
+  treatment_plan: planCard,
+  interaction_request: interactionRequestCard,
 } as const;
 
 export type CardKind = keyof typeof cards;

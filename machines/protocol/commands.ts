@@ -46,8 +46,12 @@ export const actionCommand = z.object({
   id,
   block_id: id,
   action: z.literal("add_to_plan"),
-  item: z.object({ product_id: z.string(), variant_id: z.string(), dosing: z.string() }),
-  plan_id: z.string().optional(),
+  item: z.object({
+    product_id: z.string().min(1).max(200),
+    variant_id: z.string().min(1).max(200),
+    dosing: z.string().min(1).max(500),
+  }),
+  plan_id: z.string().min(1).max(200).optional(),
 });
 
 export const cancelCommand = z.object({ type: z.literal("cancel"), id, turn_id: id.optional() });

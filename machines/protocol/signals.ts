@@ -2,6 +2,7 @@ import { z } from "zod";
 import { cards } from "./cards.ts";
 import { resolutionSchema } from "./commands.ts";
 import {
+  actionDone,
   blockSchema,
   queuedTurn,
   sessionStatus,
@@ -87,13 +88,9 @@ export const numberedSignals = {
   interaction_check_results: withBlock(cards.interaction_check_results),
   citations: withBlock(cards.citations),
   knowledge_base_results: withBlock(cards.knowledge_base_results),
-  action_done: z.object({
-    block_id: id,
-    action: z.string(),
-    item: z.record(z.string(), z.unknown()),
-    result: z.string(),
-    plan: z.unknown().optional(),
-  }),
+  treatment_plan: withBlock(cards.treatment_plan),
+  interaction_request: withBlock(cards.interaction_request),
+  action_done: actionDone,
   subagent_started: z.object({ call_id: z.string(), kind: z.string(), label: z.string().optional() }),
   subagent_progress: z.object({ call_id: z.string(), kind: z.string(), label: z.string().optional() }),
   subagent_finished: z.object({ call_id: z.string(), kind: z.string(), outcome: z.string().optional() }),
@@ -145,12 +142,16 @@ export const plainSignals = {
     result: z.enum(["accepted", "duplicate", "stale", "expired", "invalid", "not_found"]),
     turn_id: id.optional(),
     open: z.object({ id, revision: z.int().min(1) }).nullable(),
+    /** What is wrong with an invalid resolution, for people. */
+    message: z.string().optional(),
     duplicate: z.boolean().optional(),
   }),
   action_receipt: z.object({
     id,
     result: z.enum(["done", "duplicate", "invalid", "failed"]),
     plan: z.unknown().optional(),
+    /** Why it is invalid or failed, for people. */
+    message: z.string().optional(),
     duplicate: z.boolean().optional(),
   }),
   cancel_receipt: z.object({ id, cancelled: z.array(id), duplicate: z.boolean().optional() }),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { contextSchema, resolutionSchema } from "./commands.ts";
+import { pendingInteraction } from "./interactions.ts";
 
 /** What began a turn, as clients see it. */
 export const turnInput = z.union([
@@ -9,7 +10,8 @@ export const turnInput = z.union([
     attachments: z.array(z.uuid()).optional(),
     entry_point: z.string().optional(),
   }),
-  z.object({ interaction_id: z.uuid(), resolution: resolutionSchema }),
+  /** `label` is the resolution in words, for people. */
+  z.object({ interaction_id: z.uuid(), resolution: resolutionSchema, label: z.string().optional() }),
 ]);
 
 export const turnCause = z.enum(["message", "resolution", "recovery"]);
@@ -24,6 +26,16 @@ export const blockSchema = z.object({
   attempt: z.int().min(1),
 });
 
+export const actionDone = z.object({
+  block_id: z.uuid(),
+  action: z.string(),
+  item: z.record(z.string(), z.unknown()),
+  result: z.string(),
+  plan: z.unknown().optional(),
+  /** Why it failed, for people. */
+  message: z.string().optional(),
+});
+
 export const turnSchema = z.object({
   turn_id: z.uuid(),
   n: z.int().min(1),
@@ -32,20 +44,11 @@ export const turnSchema = z.object({
   outcome: turnOutcome.optional(),
   reason: z.string().optional(),
   blocks: z.array(blockSchema),
+  /** What was done with a button of one of the blocks. */
+  actions: z.array(actionDone).optional(),
 });
 
 export const sessionStatus = z.enum(["resting", "turning", "awaiting", "hibernated"]);
-
-export const pendingInteraction = z.object({
-  id: z.uuid(),
-  revision: z.int().min(1),
-  kind: z.enum(["single_choice", "multi_choice", "patient_picker", "plan_proposal"]),
-  prompt: z.string(),
-  schema: z.record(z.string(), z.unknown()),
-  options: z.array(z.object({ id: z.string(), label: z.string() })).optional(),
-  proposal: z.unknown().optional(),
-  expires_at: z.string().optional(),
-});
 
 export const queuedTurn = z.object({ turn_id: z.uuid(), text: z.string() });
 
@@ -55,6 +58,7 @@ export const stateSchema = stateData.extend({ queue: z.array(queuedTurn) });
 export type TurnInput = z.infer<typeof turnInput>;
 export type TurnCause = z.infer<typeof turnCause>;
 export type TurnOutcome = z.infer<typeof turnOutcome>;
+export type ActionDone = z.infer<typeof actionDone>;
 export type Block = z.infer<typeof blockSchema>;
 export type Turn = z.infer<typeof turnSchema>;
 export type SessionStatus = z.infer<typeof sessionStatus>;

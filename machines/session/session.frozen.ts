@@ -18,7 +18,6 @@ const storedState = z.looseObject({
   value: z.literal("hibernating"),
   context: z.looseObject({
     sessionId: z.string(),
-    awaiting: z.boolean(),
     // A snapshot from before there was one has none.
     backOff: z.object({ foldable: z.number(), rest: z.number() }).nullable().default(null),
   }),
@@ -34,7 +33,7 @@ export type Thawed =
     };
 
 /**
- * Makes a stored snapshot startable: what belongs to this node now (queue, limits) replaces what was stored.
+ * Makes a stored snapshot startable: what is known better now (queue, limits, whether a question is open) replaces what was stored.
  * Whatever this code can't restore is rebuilt, never started: a state that no longer exists would give a dead actor.
  */
 export function thaw(frozen: FrozenSession | undefined, now: SessionInput): Thawed {
@@ -46,7 +45,6 @@ export function thaw(frozen: FrozenSession | undefined, now: SessionInput): Thaw
   if (stored.data.context.sessionId !== now.sessionId) return { kind: "rebuild", why: "other_session" };
   const context = {
     ...now,
-    awaiting: stored.data.context.awaiting,
     running: null as TurnId | null,
     draining: false,
     restless: 0,

@@ -27,7 +27,7 @@ class Down extends Failure {
 }
 
 /** A session whose turns are opened, answered and settled by hand: `ran` lists them in order. */
-function scene(sleep: SessionPorts["fallAsleep"], snapshot?: unknown) {
+function scene(sleep: SessionPorts["fallAsleep"], snapshot?: unknown, expire: SessionPorts["expire"] = never) {
   const ran: TurnId[] = [];
   const gates: ((output: TurnOutput) => void)[] = [];
   const hold = fromPromise(({ input: turn }: { input: { turnId: TurnId } }) => {
@@ -35,7 +35,7 @@ function scene(sleep: SessionPorts["fallAsleep"], snapshot?: unknown) {
     return new Promise<TurnOutput>((resolve) => gates.push(resolve));
   });
   const machine = sessionMachine.provide({
-    actors: { ...bind<SessionPorts>({ fallAsleep: sleep }), turn: hold as unknown as typeof turnMachine },
+    actors: { ...bind<SessionPorts>({ fallAsleep: sleep, expire }), turn: hold as unknown as typeof turnMachine },
   });
   const clock = new SimulatedClock();
   const actor = createActor(machine, { input, clock, ...(snapshot ? { snapshot: snapshot as never } : {}) });
@@ -46,6 +46,7 @@ function scene(sleep: SessionPorts["fallAsleep"], snapshot?: unknown) {
   return { actor, clock, ran, end, leave: (kind: "parked" | "lost") => gates.shift()?.({ kind, turnId: a }) };
 }
 
+const never = () => new Promise<never>(() => {});
 const asleep: SessionPorts["fallAsleep"] = async () => "asleep";
 const at = (actor: Actor<typeof sessionMachine>, value: string) => waitFor(actor, (state) => state.value === value);
 
@@ -203,7 +204,7 @@ describe("session", () => {
       why({ ...good, machine: "chat" }),
       why({ ...good, version: 2 }),
       why({ ...good, state: { ...state, value: "thinking" } }),
-      why({ ...good, state: { ...state, context: { sessionId: id } } }),
+      why({ ...good, state: { ...state, context: { awaiting: false } } }),
       why({ ...good, state: { ...state, status: "error" } }),
       why({ ...good, state: { ...state, context: { sessionId: "another", awaiting: false } } }),
     ]).toEqual([
@@ -216,6 +217,33 @@ describe("session", () => {
       "unknown_state",
       "other_session",
     ]);
+  });
+
+  test("D-09 [SS14] an open question that expires leaves the session at rest; a message first takes its place", async () => {
+    let over: () => void = () => {};
+    const scenes = [0, 1].map(() => scene(asleep, undefined, () => new Promise<void>((resolve) => (over = resolve))));
+    for (const { actor, end } of scenes) {
+      actor.start().send({ type: "message.admitted", turnId: a });
+      end("awaiting");
+      await at(actor, "awaiting");
+      if (actor === scenes[0]?.actor) actor.send({ type: "message.admitted", turnId: b });
+    }
+    const [asked, left] = scenes;
+    over();
+    await at(left?.actor as never, "resting");
+    expect([asked?.ran, left?.ran, left?.actor.getSnapshot().context.awaiting]).toEqual([[a, b], [a], false]);
+  });
+
+  test("[SS15] an expiry that can't be stored is tried again; one of a session that moved ends the actor", async () => {
+    const faults: Error[] = [new Down("database"), new Lost("gone")];
+    const { actor, clock, end } = scene(asleep, undefined, async () => {
+      throw faults.shift();
+    });
+    actor.start().send({ type: "message.admitted", turnId: a });
+    end("awaiting");
+    await at(actor, "lost");
+    clock.increment(60_000);
+    expect(faults).toEqual([]);
   });
 
   test("[SS12] every pair of state and event is decided", () => {
@@ -248,7 +276,13 @@ describe("session", () => {
         if (value === "hibernating") {
           return [...sent, slept("asleep"), slept("busy"), woke(new Lost("x")), woke(new Down("x"))];
         }
-        return [...sent, { type: `xstate.after.rest.session.${String(value)}` } as never];
+        const expiry = [
+          { type: "xstate.done.actor.0.session.awaiting" } as never,
+          { type: "xstate.error.actor.0.session.awaiting", error: new Lost("x") } as never,
+          { type: "xstate.error.actor.0.session.awaiting", error: new Down("x") } as never,
+        ];
+        const rests = { type: `xstate.after.rest.session.${String(value)}` } as never;
+        return [...sent, rests, ...(value === "awaiting" ? expiry : [])];
       },
       serializeState: ({ value, context }) =>
         JSON.stringify([

@@ -2,7 +2,7 @@
  * One conversation. Its queue is the waiting inbox rows; it runs one turn at a time and sleeps when none waits.
  *
  *   deciding ─▶ turning ─▶ deciding ─▶ resting | awaiting ─▶ hibernating ─▶ hibernated
- *                                             └─ a message ─▶ turning
+ *                                             └─ a message or an answer ─▶ turning
  *
  * Persisted while `hibernating`: a thawed session tries to sleep again, hears that a row waits, and runs it.
  * `hibernated`, `parked`, `lost` and `crashed` are final; the directory decides what follows.
@@ -15,7 +15,9 @@ import * as rules from "./session.rules.ts";
 
 export type SessionPorts = {
   /** One statement: stores the snapshot and frees the lease only if no row waits, else says `busy`. */
-  fallAsleep: Port<{ readonly awaiting: boolean }, "asleep" | "busy">;
+  fallAsleep: Port<void, "asleep" | "busy">;
+  /** Resolves once the open interaction's time is over and it is closed; never while it has no end. */
+  expire: Port<void, void>;
 };
 
 export type SessionEvent =
@@ -35,7 +37,7 @@ const session = setup({
     context: {} as rules.SessionContext,
     events: {} as SessionEvent,
   },
-  actors: { ...declare<SessionPorts>("fallAsleep"), turn: turnMachine },
+  actors: { ...declare<SessionPorts>("fallAsleep", "expire"), turn: turnMachine },
   delays: { rest: ({ context }) => rules.restMs(context) },
   guards: {
     mayTurn: ({ context }) => context.queue.length > 0 && !context.draining,
@@ -60,6 +62,7 @@ const session = setup({
       awaiting: params.output.kind === "settled" && params.output.ending.outcome === "awaiting",
       backOff: params.output.kind === "settled" ? (params.output.backOff ?? null) : null,
     })),
+    noteExpired: assign({ awaiting: false }),
     noteDrain: assign({ draining: true }),
     noteRestless: assign(({ context }) => ({ restless: context.restless + 1 })),
     cancelTurn: sendTo("turn", { type: "turn.cancel" }),
@@ -102,6 +105,14 @@ export const sessionMachine = session.createMachine({
     },
     awaiting: {
       after: { rest: "hibernating" },
+      invoke: {
+        src: "expire",
+        onDone: { target: "deciding", actions: "noteExpired" },
+        onError: [
+          { guard: { type: "isOwnershipLost", params: ({ event }) => ({ error: event.error }) }, target: "lost" },
+          { target: "deciding", actions: "noteRestless" },
+        ],
+      },
       on: {
         "message.admitted": { target: "deciding", actions: admitted },
         "drain.begin": { target: "deciding", actions: "noteDrain" },
@@ -150,12 +161,11 @@ export const sessionMachine = session.createMachine({
       },
       invoke: {
         src: "fallAsleep",
-        input: ({ context }) => ({ awaiting: context.awaiting }),
         onDone: [
           { guard: { type: "isAsleep", params: ({ event }) => ({ result: event.output }) }, target: "hibernated" },
           // Rows wait that this node must not start any more: the next owner finds them.
           { guard: "isDraining", target: "parked" },
-          // The row is known before its event is: rest a moment rather than ask again at once.
+          // A row may be known before its event is, or an action is under way: rest a moment, then ask again.
           { target: "deciding", actions: "noteRestless" },
         ],
         onError: [

@@ -71,6 +71,7 @@ export function progressOf(turnId: TurnId, history: readonly Entry[]): Progress 
     ...streaks(entries),
     concluded: false,
     truncated: last?.truncated === true,
+    paused: entries.some((entry) => entry.kind === "interaction"),
     cancelled: false,
     exhausted: false,
   };

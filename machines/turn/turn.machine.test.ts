@@ -24,6 +24,7 @@ const fresh: Progress = {
   truncated: false,
   cancelled: false,
   exhausted: false,
+  paused: false,
 };
 const roomy: Room = { used: 10_000, reserve: 1_000, window: 100_000, foldable: 0 };
 const crowded: Room = { ...roomy, used: 85_000, foldable: 40_000 };

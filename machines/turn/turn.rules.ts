@@ -36,6 +36,8 @@ export type Progress = Filled & {
   /** The final answer without tools was asked for already. */
   readonly concluded: boolean;
   readonly truncated: boolean;
+  /** A call has asked a person: the turn waits once every call has its result. */
+  readonly paused: boolean;
   /** Cancelled before a new owner opened it: it settles without asking the model. */
   readonly cancelled: boolean;
   /** Taken over too often: it settles as failed. */
@@ -53,7 +55,7 @@ export type Reasoned = Filled & {
 /** What running a step's calls came to. */
 export type Acted = Filled & {
   readonly ms: number;
-  /** A call opened an interaction: the turn waits for a person. */
+  /** A call of this turn has asked a person. */
   readonly paused: boolean;
   /** The login is dead: the turn ends in an orderly way. */
   readonly authExpired: boolean;
@@ -71,7 +73,6 @@ export type Ending =
 export type TurnContext = Progress & {
   readonly turnId: TurnId;
   readonly limits: TurnLimits;
-  readonly paused: boolean;
   readonly authExpired: boolean;
   /** A limit was reached and the final answer failed, or came to nothing. */
   readonly unanswered: boolean;
@@ -97,8 +98,8 @@ export function limitReached(turn: TurnContext): EndReason | undefined {
 
 /** Nothing more will be asked or run; `endingOf` says how it ends. */
 export function isOver(turn: TurnContext): boolean {
-  if (turn.error || turn.cancelled || turn.exhausted || turn.paused || turn.authExpired) return true;
-  return turn.openCalls.length === 0 && (turn.answered || turn.concluded);
+  if (turn.error || turn.cancelled || turn.exhausted || turn.authExpired) return true;
+  return turn.openCalls.length === 0 && (turn.paused || turn.answered || turn.concluded);
 }
 
 /** The order is the rule: a cancel wins over a failure, a failure over an answer. */
