@@ -1,24 +1,33 @@
-import type { TurnId } from "../machines/ids.ts";
+import type { Fragment, Sql } from "postgres";
+import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { asked, isTaken } from "./database-error.ts";
+import { type EarlierRow, earlierAnswer, earlierColumns } from "./earlier.ts";
 import { type Database, free, held, leaseEnd } from "./fence.ts";
 import { moment, sealGrant } from "./grants.ts";
+import { closes, isOpenAs } from "./pointer.ts";
 import { places } from "./sealed.ts";
-import { type Admission, type AdmitInput, type Inbox, type InboxState, SEQ_RESERVE } from "./store.ts";
+import { type Admission, type AdmitInput, type Inbox, SEQ_RESERVE } from "./store.ts";
 import { type TakenRow, taken, takenColumns, takes } from "./taking.ts";
 
 /** How often a command may find the session changed between the statement and the look at why it did not hit. */
 const TRIES = 3;
 
+type Resolves = NonNullable<AdmitInput["resolves"]>;
 type AdmittedRow = TakenRow & { readonly ordinal: number; readonly seq_reserved: string };
 
 /**
  * `Inbox.admit`: one statement decides and stores everything; only a command that was not admitted costs a second one,
  * which tells why.
  */
-export function admission({ sql, keys }: Database): Inbox["admit"] {
+export function admission({ sql, keys, now }: Database): Inbox["admit"] {
+  const overtaken = (at: Date) => sql`status = case when o.asked_until <= ${at} then 'expired' else 'superseded' end`;
+  const resolved = (cipher: SessionCipher, { commandId, turnId }: AdmitInput, given: Resolves) =>
+    sql`status = ${given.status}, decided_by = ${commandId}, decided_turn = ${turnId},
+      resolution = ${cipher.seal(places.resolutions(given.interactionId, given.revision), given.resolution)}`;
+
   /** Undefined: no row was hit. */
   const admitted = async (input: AdmitInput): Promise<Admission | undefined> => {
-    const { sessionId: id, node, epoch, leaseMs, commandId, turnId, grant } = input;
+    const { sessionId: id, node, epoch, leaseMs, commandId, turnId, grant, resolves } = input;
     const cipher = await keys.find(id);
     if (!cipher) return { kind: "not_found" };
     const lease =
@@ -34,12 +43,25 @@ export function admission({ sql, keys }: Database): Inbox["admit"] {
         )`
       : sql``;
 
+    const at = moment(now());
+    // What is open is closed on the locked row. One whose row this statement can't see yet (it was asked while we waited
+    // for the lock) admits nothing: the next try sees it.
     const [row] = await asked(sql<AdmittedRow[]>`
-      with s as (
-        update sessions set ${lease},
-          next_ordinal = next_ordinal + 1, unsettled = unsettled + 1, status = 'turning', updated_at = now()
+      with o as (
+        select id as session_id, open_interaction as asked, open_until as asked_until from sessions
         where id = ${id} and owner = ${input.owner} and ${may} and unsettled < ${input.queueBound}::int + 1
           and not exists (select from inbox where session_id = ${id} and command_id = ${commandId})
+          and ${answerable(sql, input, at)}
+        for no key update
+      ), x as (
+        update interactions set ${resolves ? resolved(cipher, input, resolves) : overtaken(at)}
+        from o where interactions.session_id = o.session_id and interactions.interaction_id = o.asked
+        returning interactions.session_id
+      ), s as (
+        update sessions set ${lease}, ${closes(sql)},
+          next_ordinal = next_ordinal + 1, unsettled = unsettled + 1, status = 'turning', updated_at = now()
+        from o left join x on x.session_id = o.session_id
+        where id = o.session_id and (o.asked is null or x.session_id is not null)
         returning id, next_ordinal - 1 as ordinal, seq_reserved, ${takenColumns(sql)}
       ), i as (
         insert into inbox (session_id, command_id, kind, ordinal, turn_id, digest, state, body)
@@ -64,16 +86,16 @@ export function admission({ sql, keys }: Database): Inbox["admit"] {
         ? free(sql)
         : held(sql, { sessionId: input.sessionId, node: input.node, epoch: input.epoch });
     const [row] = await asked(sql<RefusalRow[]>`
-      select i.kind, i.turn_id, i.state, i.digest, i.answer, (${may}) is true as mine,
-        sessions.unsettled > ${input.queueBound}::int as full
+      select ${earlierColumns(sql)}, (${may}) is true as mine,
+        sessions.unsettled > ${input.queueBound}::int as full, (${answerable(sql, input, moment(now()))}) is true as fits
       from sessions left join inbox i on i.session_id = sessions.id and i.command_id = ${input.commandId}
       where sessions.id = ${input.sessionId} and sessions.owner = ${input.owner}`);
     if (!row) return { kind: "not_found" };
-    if (row.turn_id !== null && row.kind === input.kind && row.digest?.equals(input.digest)) {
-      return { kind: "duplicate", turnId: row.turn_id, state: row.state, answer: row.answer ?? undefined };
-    }
-    if (row.kind !== null) return { kind: "conflict" };
+    const earlier = earlierAnswer(row, input.kind, input.digest);
+    if (earlier) return earlier;
     if (!row.mine) return { kind: "elsewhere" };
+    // Before the bound: trying again later would not help.
+    if (!row.fits) return { kind: "not_open" };
     return row.full ? { kind: "queue_full" } : undefined;
   };
 
@@ -90,12 +112,10 @@ export function admission({ sql, keys }: Database): Inbox["admit"] {
   };
 }
 
-type RefusalRow = {
-  readonly kind: string | null;
-  readonly turn_id: TurnId | null;
-  readonly state: InboxState;
-  readonly digest: Buffer | null;
-  readonly answer: unknown;
-  readonly mine: boolean;
-  readonly full: boolean;
-};
+type RefusalRow = EarlierRow & { readonly mine: boolean; readonly full: boolean; readonly fits: boolean };
+
+/** A message is answered whatever is open; an answer needs its question. */
+function answerable(sql: Sql, { kind, resolves }: AdmitInput, at: Date): Fragment {
+  if (kind === "message") return sql`true`;
+  return resolves ? isOpenAs(sql, resolves, at) : sql`false`;
+}

@@ -1,5 +1,6 @@
 import type { Fragment, Sql } from "postgres";
 import type { Entry, PlacedEntry } from "../machines/conversation/entries.ts";
+import type { CommandId } from "../machines/ids.ts";
 import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { isRecord, places } from "./sealed.ts";
 import type { Batch, Fence } from "./store.ts";
@@ -50,6 +51,21 @@ export function batchWrites(sql: Sql, gate: Fragment, fence: Fence, batch: Batch
       )`
     : sql``;
   return sql`${row}${calls}${ended}${drafts}`;
+}
+
+/**
+ * The CTEs `r` and `told` for a batch that tells the model of actions: `told.n` is by how many fewer are untold. A
+ * repeated statement finds them marked and counts none.
+ */
+export function tells(sql: Sql, gate: Fragment, recorded: readonly CommandId[]): Fragment {
+  return sql`, r as (
+      update actions set recorded = true from ${gate}
+      where actions.session_id = ${gate}.session_id and not actions.recorded
+        and actions.command_id in (select jsonb_array_elements_text(${sql.json(recorded)})::uuid)
+      returning actions.command_id
+    ), told as (
+      select count(*)::int as n from r
+    )`;
 }
 
 /** Tells a repeated write from another one, without showing what was written. */

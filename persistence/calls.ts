@@ -9,11 +9,11 @@ export function postgresCalls({ sql, onBad }: Database): Calls {
   const insert = (rows: readonly ModelCallRow[]) =>
     asked(sql`
       insert into model_calls (session_id, turn_id, step, attempt, profile, issuer, outcome,
-        input, output, thinking, cached, ms, projector, purpose)
+        input, output, thinking, cached, ms, projector, purpose, call_id)
       select * from jsonb_to_recordset(${sql.json(rows.map(columns) as never)}) as row (
         session_id uuid, turn_id uuid, step integer, attempt integer, profile text, issuer text, outcome text,
         input integer, output integer, thinking integer, cached integer, ms integer, projector integer,
-        purpose text)
+        purpose text, call_id text)
       on conflict do nothing`);
 
   const record = async (rows: readonly ModelCallRow[]): Promise<void> => {
@@ -45,6 +45,7 @@ function columns(row: ModelCallRow) {
     ms: Math.round(row.ms),
     projector: row.projector,
     purpose: row.purpose ?? "turn",
+    call_id: clear(row.callId ?? ""),
   };
 }
 

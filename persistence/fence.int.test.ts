@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { ReservedSql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { callId, type SessionId, type TurnId } from "../machines/ids.ts";
+import { callId, commandId, type SessionId, type TurnId } from "../machines/ids.ts";
 import { TurnNotOpen } from "./histories.ts";
 import { type Fence, OwnershipLost, type Store } from "./store.ts";
+import { press, pressed, question, settlesAsking } from "./testing/questions.ts";
 import {
   admission,
   admitted,
@@ -48,6 +49,11 @@ test("[D-02] every write under an older epoch is refused by the statement and ch
     store.inbox.countTakeover(fence, turnId),
     store.sessions.sleep(fence, frozen(), 99, "resting"),
     store.sessions.release(fence),
+    store.interactions.expire(fence, question(turnId).interactionId),
+    store.actions.intend(fence, { command: press(), digest: Buffer.from("x"), turnId }),
+    store.actions.finish(fence, newCommand(), { state: "done", shown: pressed(press()), text: "done" }),
+    store.histories.append(fence, batch(turnId, [], { recorded: [newCommand()] })),
+    store.histories.settle(fence, settlesAsking(question(turnId))),
   ];
   for (const write of await Promise.allSettled(writes)) expect(write).toEqual({ status: "rejected", reason: lost });
   expect(await store.sessions.renew([fence], LEASE)).toEqual([]);
@@ -86,13 +92,18 @@ test("[D-02] a take-over waits for every write that has passed its fence, and re
     settle: () => store.histories.settle(fence, settlement(turn, 1, { entries: [said(turn, 1)] })),
     cancel: () => store.inbox.cancel({ fence, commandId: newCommand(), digest: Buffer.from("x"), target: turn }),
     countTakeover: () => store.inbox.countTakeover(fence, turn),
+    finish: () =>
+      store.actions.finish(fence, commandId(button.id), { state: "done", shown: pressed(button), text: "" }),
+    recorded: () => store.histories.append(fence, batch(turn, [], { recorded: [commandId(button.id)] })),
   });
+  const button = press();
   const call = callId("call-1");
-  for (const name of ["append", "opens", "settle", "cancel", "countTakeover"]) {
+  for (const name of ["append", "opens", "settle", "cancel", "countTakeover", "finish", "recorded"]) {
     const id = await newSession(scene.store);
     const { fence, turnId } = await admitted(scene.store, id);
     const intents = [{ turnId, callId: call, name: "look", readOnly: true, repeatable: true, key: "k" }];
     await scene.store.histories.append(fence, batch(turnId, [said(turnId, 0)], { intents }));
+    await scene.store.actions.intend(fence, { command: { ...button }, digest: Buffer.from("x"), turnId });
     await scene.expire(id);
     const before = await everything(id);
 
@@ -101,6 +112,7 @@ test("[D-02] a take-over waits for every write that has passed its fence, and re
       await blocker`begin`;
       await blocker`select from inbox where session_id = ${id} for update`;
       await blocker`select from tool_calls where session_id = ${id} for update`;
+      await blocker`select from actions where session_id = ${id} for update`;
       // The write has its lock on the session and waits further on.
       const wrote = write(scene.store, fence, turnId)[name]?.();
       expect(await someoneWaits(1, Promise.resolve(wrote))).toBe(true);
@@ -163,7 +175,7 @@ test("[FE1] renewals, admissions and cancels that run meanwhile disturb no turn:
       store.histories.settle(fence, settlement(turnId, n)),
       other.inbox.cancel({ fence, commandId: newCommand(), digest: Buffer.from("x"), target: "running" }),
     ]);
-    expect(settled).toBe(undefined);
+    expect(settled).toEqual({ isOpen: false });
     turnId = next.turnId;
   }
   await store.histories.settle(fence, settlement(turnId, 101));
@@ -230,5 +242,7 @@ async function everything(id: SessionId) {
     entries: await sql`select * from entries where session_id = ${id} order by pos`,
     blocks: await sql`select * from blocks where session_id = ${id}`,
     calls: await sql`select * from tool_calls where session_id = ${id}`,
+    interactions: await sql`select * from interactions where session_id = ${id}`,
+    actions: await sql`select * from actions where session_id = ${id}`,
   };
 }

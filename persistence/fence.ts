@@ -10,6 +10,8 @@ export type Database = {
   readonly keys: SessionKeys;
   /** Told the code of what was skipped: a telemetry row that was refused, a title that can't be opened. */
   readonly onBad: (code: string) => void;
+  /** Milliseconds since 1970, for the end of interactions alone: leases go by the database's clock. */
+  readonly now: () => number;
 };
 
 type Held = { readonly sessionId: SessionId; readonly node: NodeId; readonly epoch: number };

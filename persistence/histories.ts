@@ -1,11 +1,20 @@
 import { Failure } from "../machines/failure.ts";
-import type { SessionId, TurnId } from "../machines/ids.ts";
-import { arePlacedEntries, batchWrites, digestOf } from "./batches.ts";
+import type { CommandId, SessionId, TurnId } from "../machines/ids.ts";
+import { asking, points } from "./asking.ts";
+import { arePlacedEntries, batchWrites, digestOf, tells } from "./batches.ts";
 import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { asked, isTaken } from "./database-error.ts";
 import { type Database, held } from "./fence.ts";
 import { opened, places } from "./sealed.ts";
-import { type Batch, type Fence, type Histories, OwnershipLost, type Settlement, type StoredIntent } from "./store.ts";
+import {
+  type Batch,
+  type Fence,
+  type Histories,
+  OwnershipLost,
+  type Settled,
+  type Settlement,
+  type StoredIntent,
+} from "./store.ts";
 
 /** The turn has settled, was withdrawn or was never admitted: nothing was written. */
 export class TurnNotOpen extends Failure {
@@ -36,11 +45,15 @@ export function postgresHistories({ sql, keys }: Database): Histories {
         and epoch = ${fence.epoch} and digest = ${digestOf(cipher, batch)}`);
     return rows.length > 0;
   };
-  const isSettled = async (fence: Fence, settlement: Settlement, cipher: SessionCipher): Promise<boolean> => {
-    const rows = await asked(sql`
-      select from blocks where session_id = ${fence.sessionId} and turn_id = ${settlement.turnId}
-        and epoch = ${fence.epoch} and digest = ${digestOf(cipher, settlement)}`);
-    return rows.length > 0;
+  const settledBefore = async (fence: Fence, settlement: Settlement, cipher: SessionCipher) => {
+    const { turnId, asks } = settlement;
+    const [row] = await asked(sql<Settled[]>`
+      select (s.open_interaction = ${asks?.interactionId ?? null} and s.open_revision = ${asks?.pending.revision ?? null})
+        is true as "isOpen"
+      from blocks b join sessions s on s.id = b.session_id
+      where b.session_id = ${fence.sessionId} and b.turn_id = ${turnId}
+        and b.epoch = ${fence.epoch} and b.digest = ${digestOf(cipher, settlement)}`);
+    return row && { isOpen: row.isOpen };
   };
 
   // A repeated statement finds the anchor moved already, and leaves it.
@@ -49,9 +62,13 @@ export function postgresHistories({ sql, keys }: Database): Histories {
       ? sql`anchor = anchor`
       : sql`anchor = case anchor when ${anchor.from} then ${anchor.to} else anchor end`;
 
+  const fewer = (recorded: readonly CommandId[]) =>
+    recorded.length > 0 ? sql`, unrecorded_actions = unrecorded_actions - told.n` : sql``;
+
   const append = async (fence: Fence, batch: Batch, cipher: SessionCipher): Promise<void> => {
-    const { turnId, opens, reserveSeq, anchor } = batch;
-    const changesSession = opens !== undefined || reserveSeq !== undefined || anchor !== undefined;
+    const { turnId, opens, reserveSeq, anchor, recorded = [] } = batch;
+    const changesSession =
+      opens !== undefined || reserveSeq !== undefined || anchor !== undefined || recorded.length > 0;
     const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
     const [outcome] = await asked(sql<Outcome[]>`
       with o as (
@@ -68,11 +85,11 @@ export function postgresHistories({ sql, keys }: Database): Histories {
         }
       )${
         changesSession
-          ? sql`, s as (
+          ? sql`${recorded.length > 0 ? tells(sql, sql`t`, recorded) : sql``}, s as (
               update sessions set
                 turns = greatest(turns, ${opens?.n ?? 0}), title = coalesce(title, ${title}),
-                seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0}), ${moved(anchor)}
-              from t where id = t.session_id
+                seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0}), ${moved(anchor)}${fewer(recorded)}
+              from t${recorded.length > 0 ? sql`, told` : sql``} where id = t.session_id
             )`
           : sql``
       }${batchWrites(sql, sql`t`, fence, batch, cipher)}
@@ -80,23 +97,26 @@ export function postgresHistories({ sql, keys }: Database): Histories {
     judge(fence, turnId, outcome);
   };
 
-  const settle = async (fence: Fence, settlement: Settlement, cipher: SessionCipher): Promise<void> => {
-    const { turnId, turn, outcome, status, nextSeq, opens, reserveSeq, anchor } = settlement;
+  const settle = async (fence: Fence, settlement: Settlement, cipher: SessionCipher): Promise<Settled> => {
+    const { turnId, turn, outcome, nextSeq, opens, reserveSeq, anchor, recorded = [], asks } = settlement;
     const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
-    const [done] = await asked(sql<Outcome[]>`
+    const [done] = await asked(sql<(Outcome & { readonly asked: number })[]>`
       with o as (
-        select id from sessions where ${held(sql, fence)} for no key update
+        select id, unsettled from sessions where ${held(sql, fence)} for no key update
       ), t as (
         update inbox set state = 'settled', answer = ${sql.json({ outcome })}, body = null from o
         where session_id = o.id and turn_id = ${turnId} and state in ('waiting', 'running', 'cancelled')
         returning session_id
-      ), s as (
+      )${asks ? asking(sql, asks, cipher) : sql``}${recorded.length > 0 ? tells(sql, sql`t`, recorded) : sql``}, s as (
         update sessions set
-          unsettled = unsettled - 1, status = case when unsettled > 1 then 'turning' else ${status} end,
+          unsettled = unsettled - 1,
+          status = case when unsettled > 1 then 'turning' ${asks ? sql`when a.asked is not null then 'awaiting'` : sql``}
+            else 'resting' end,
           turns = greatest(turns, ${turn.n}), title = coalesce(title, ${title}), updated_at = now(),
           next_seq = ${nextSeq}, seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0}),
-          ${moved(anchor)}
-        from t where id = t.session_id
+          ${moved(anchor)}${asks ? sql`, ${points(sql)}` : sql``}${fewer(recorded)}
+        from t${asks ? sql` left join a on a.session_id = t.session_id` : sql``}${recorded.length > 0 ? sql`, told` : sql``}
+        where id = t.session_id
       ), b as (
         insert into blocks (session_id, turn_id, n, epoch, digest, body)
         select session_id, ${turnId}, ${turn.n}, ${fence.epoch}, ${digestOf(cipher, settlement)},
@@ -105,8 +125,10 @@ export function postgresHistories({ sql, keys }: Database): Histories {
       ), g as (
         delete from grants using t where grants.session_id = t.session_id and grants.turn_id = ${turnId}
       )${batchWrites(sql, sql`t`, fence, settlement, cipher)}
-      select (select count(*)::int from o) as owned, (select count(*)::int from t) as open`);
+      select (select count(*)::int from o) as owned, (select count(*)::int from t) as open,
+        ${asks ? sql`(select count(*)::int from a)` : sql`0`} as asked`);
     judge(fence, turnId, done);
+    return { isOpen: done !== undefined && done.asked > 0 };
   };
 
   return {
@@ -133,9 +155,11 @@ export function postgresHistories({ sql, keys }: Database): Histories {
     async settle(fence, settlement) {
       const cipher = await cipherOf(fence);
       try {
-        await settle(fence, settlement, cipher);
+        return await settle(fence, settlement, cipher);
       } catch (error) {
-        if (!(error instanceof TurnNotOpen) || !(await isSettled(fence, settlement, cipher))) throw error;
+        const before = error instanceof TurnNotOpen ? await settledBefore(fence, settlement, cipher) : undefined;
+        if (before) return before;
+        throw error;
       }
     },
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { OwnershipLost } from "./store.ts";
+import { answers, asks } from "./testing/questions.ts";
 import {
   admission,
   admitted,
@@ -33,24 +34,26 @@ const expiresAt = Date.now() + 600_000;
 test("[IN1] an admitted command is open, in order, with exactly the body it came with", async () => {
   const { store } = scene;
   const id = await newSession(store);
-  const first = await admitted(store, id, { body: { text: "a" } });
-  const second = admission(id, { ...by(first.fence), kind: "resolve", body: { text: "b" } });
+  const { fence, asked } = await asks(store, id);
+  const first = admission(id, { ...by(fence), ...answers(asked), body: { text: "a" } });
+  await store.inbox.admit(first);
+  const second = admission(id, { ...by(fence), body: { text: "b" } });
   await store.inbox.admit(second);
   const row = { state: "waiting", takeovers: 0 };
   expect(await store.inbox.open(id)).toEqual([
     {
       ...row,
-      commandId: first.input.commandId,
-      ordinal: 1,
-      kind: "message",
+      commandId: first.commandId,
+      ordinal: 2,
+      kind: "resolve",
       turnId: first.turnId,
       body: { text: "a" },
     },
     {
       ...row,
       commandId: second.commandId,
-      ordinal: 2,
-      kind: "resolve",
+      ordinal: 3,
+      kind: "message",
       turnId: second.turnId,
       body: { text: "b" },
     },
@@ -150,6 +153,8 @@ test("[IN3] a session that another node holds is elsewhere; one that sleeps is t
       turns: 2,
       unsettled: 1,
       titled: false,
+      openInteraction: undefined,
+      unrecordedActions: false,
     },
   });
 });

@@ -1,6 +1,7 @@
 import type { TurnId } from "../machines/ids.ts";
 import { admission } from "./admission.ts";
 import { asked, isTaken } from "./database-error.ts";
+import { type EarlierRow, earlierAnswer, earlierColumns } from "./earlier.ts";
 import { type Database, held } from "./fence.ts";
 import { opened, places } from "./sealed.ts";
 import { type CancelInput, type Cancellation, type Inbox, type InboxRow, OwnershipLost } from "./store.ts";
@@ -60,6 +61,12 @@ export function postgresInbox(database: Database): Inbox {
         if (earlier) return earlier;
         throw error;
       }
+    },
+
+    async earlier(id, commandId, kind, digest) {
+      const [row] = await asked(sql<EarlierRow[]>`
+        select ${earlierColumns(sql)} from inbox i where i.session_id = ${id} and i.command_id = ${commandId}`);
+      return earlierAnswer(row, kind, digest);
     },
 
     async open(id) {

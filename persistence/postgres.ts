@@ -1,18 +1,22 @@
 import postgres from "postgres";
+import { postgresActions } from "./actions.ts";
 import { type BlobStore, noBlobs } from "./blobs/blob-store.ts";
 import { postgresBlobs } from "./blobs/blobs.ts";
+import { postgresBundles } from "./bundles.ts";
 import { postgresCalls } from "./calls.ts";
 import type { KeyRing } from "./cipher/key-ring.ts";
 import type { Database } from "./fence.ts";
 import { postgresGrants } from "./grants.ts";
 import { postgresHistories } from "./histories.ts";
 import { postgresInbox } from "./inbox.ts";
+import { postgresInteractions } from "./interactions.ts";
 import { migrate } from "./migrate.ts";
 import { postgresNodes } from "./nodes.ts";
 import { postgresResults } from "./results.ts";
 import { sessionKeys } from "./session-keys.ts";
 import { postgresSessions } from "./sessions.ts";
 import type { Store } from "./store.ts";
+import { postgresSubagents } from "./subagents.ts";
 import { postgresSummaries } from "./summaries.ts";
 import { postgresTurns } from "./turns.ts";
 
@@ -54,6 +58,8 @@ export type StoreOptions = {
   readonly onBad?: (code: string) => void;
   /** Where the bytes of uploads are kept; none by default. */
   readonly blobs?: BlobStore;
+  /** Decides when the time of an interaction is over; the system's clock by default. */
+  readonly now?: () => number;
   /** Most session ciphers kept in memory. */
   readonly cachedKeys?: number;
 };
@@ -63,19 +69,23 @@ export type StoreOptions = {
  * (try again), `StoreRefused` (a bug), `OwnershipLost`, `SessionBroken`, `TurnNotOpen`; here also `DatabaseNewer`.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { sql, ring, onBad = () => {}, blobs: bytes = noBlobs, cachedKeys } = options;
+  const { sql, ring, onBad = () => {}, blobs: bytes = noBlobs, now = Date.now, cachedKeys } = options;
   await migrate(sql);
-  const database: Database = { sql, ring, keys: sessionKeys(sql, ring, cachedKeys), onBad };
+  const database: Database = { sql, ring, keys: sessionKeys(sql, ring, cachedKeys), onBad, now };
   const blobs = postgresBlobs(database, bytes);
   return Object.freeze({
     sessions: postgresSessions(database, blobs.removeErased),
     inbox: postgresInbox(database),
     histories: postgresHistories(database),
     turns: postgresTurns(database),
+    interactions: postgresInteractions(database),
+    actions: postgresActions(database),
     grants: postgresGrants(database),
     nodes: postgresNodes(database),
     calls: postgresCalls(database),
     summaries: postgresSummaries(database),
+    subagents: postgresSubagents(database),
+    bundles: postgresBundles(database),
     results: postgresResults(database),
     blobs,
   });

@@ -1,5 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newSession, rivera, type StoreScene, storeScene, wholeTurn } from "./testing/store-scene.ts";
+import { answers, asks } from "./testing/questions.ts";
+import {
+  admitted,
+  batch,
+  frozen,
+  newCommand,
+  newSession,
+  rivera,
+  type StoreScene,
+  said,
+  settlement,
+  storeScene,
+  wholeTurn,
+} from "./testing/store-scene.ts";
 
 let scene: StoreScene;
 beforeAll(async () => {
@@ -41,4 +54,17 @@ test("[D-14] one snapshot a session, whose size depends on the state alone; colu
       (select count(*)::int from blocks where session_id = ${id}) as blocks,
       (select count(*)::int from inbox where session_id = ${id}) as inbox`;
   expect(left).toEqual({ sessions: 0, entries: 0, blocks: 0, inbox: 0 });
+});
+
+test("[ST1] a turn that asks, its answer and a turn that tells of a button cost no statement more", async () => {
+  const id = await newSession(scene.store);
+  await scene.store.sessions.find(id, rivera);
+  scene.statements.length = 0;
+  const { fence, asked } = await asks(scene.store, id);
+  await scene.store.sessions.sleep(fence, frozen(), 10, "awaiting");
+  const { fence: next, turnId } = await admitted(scene.store, id, answers(asked));
+  const recorded = [newCommand()];
+  await scene.store.histories.append(next, batch(turnId, [said(turnId, 1)], { opens: { n: 2, title: "T" }, recorded }));
+  await scene.store.histories.settle(next, settlement(turnId, 2));
+  expect(scene.statements.length).toBe(6);
 });

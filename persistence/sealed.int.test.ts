@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { callId, type SessionId, userId } from "../machines/ids.ts";
+import { callId, commandId, type SessionId, userId } from "../machines/ids.ts";
 import { StoreRefused } from "./database-error.ts";
 import { OwnershipLost, SessionBroken } from "./store.ts";
+import { answers, press, pressed, question } from "./testing/questions.ts";
 import {
   admission,
   admitted,
@@ -41,21 +42,34 @@ async function lived(text = nasty, owner = rivera) {
   const call = { turnId, callId: callId("c1"), name: `look\u0000_up`, readOnly: true, repeatable: true, key: "k" };
   const entries = [said(turnId, 0, text)];
   await store.histories.append(fence, batch(turnId, entries, { opens: { n: 1, title: text }, intents: [call] }));
-  await store.histories.settle(fence, settlement(turnId, 1, { turn: shown(turnId, 1, text) }));
+  const asks = question(turnId, { prompt: text, options: [{ id: text, label: text }] });
+  await store.histories.settle(fence, settlement(turnId, 1, { turn: shown(turnId, 1, text), asks }));
   await store.sessions.sleep(fence, frozen({ [text]: text }), 10, "resting");
-  const open = await admitted(store, id, { owner, body: { text }, grant });
-  return { id, turnId, open, text, entries, call };
+  const resolution = { kind: "answered" as const, selected: [text], text };
+  const open = await admitted(store, id, { owner, body: { text }, grant, ...answers(asks, { resolution }) });
+  const command = press({ variant: text, plan_id: text });
+  await store.actions.intend(open.fence, { command, digest: Buffer.from("digest"), turnId });
+  const end = { shown: pressed(command), text };
+  await store.actions.finish(open.fence, commandId(command.id), { ...end, state: "done" });
+  return { id, turnId, open, text, entries, call, asks, resolution, command, end };
 }
 
 test("[H-01] every sealed field gives back exactly the string it got; readable columns lose their NULs only", async () => {
   const { store } = scene;
-  const { id, turnId, open, text, entries, call } = await lived();
+  const { id, turnId, open, text, entries, call, asks, resolution, command, end } = await lived();
   expect((await store.sessions.find(id, rivera))?.title).toBe(text);
   expect(await store.histories.load(id, 0)).toEqual(entries);
   expect(await store.turns.page(id, 1)).toEqual([shown(turnId, 1, text)]);
   expect((await store.inbox.open(id)).map(({ body }) => body)).toEqual([{ text }]);
   expect((await store.grants.find(id, open.turnId))?.credential).toEqual({ cookie: text });
   expect(open.taken.frozen).toEqual(frozen({ [text]: text }));
+  expect(await store.interactions.find(id, asks.interactionId)).toEqual({
+    pending: asks.pending,
+    turnId,
+    status: "answered",
+    resolved: { commandId: open.input.commandId, turnId: open.turnId, resolution },
+  });
+  expect(await store.actions.unrecorded(id)).toEqual([{ command, turnId, state: "done", end }]);
   expect(await store.histories.intents(id, turnId)).toEqual([{ ...call, name: "look_up", state: "intended" }]);
 });
 
@@ -88,17 +102,21 @@ test("[SL2] errors show no value and no statement", async () => {
   }
 });
 
-const moves: readonly (readonly [string, string])[] = [
-  ["entries", "pos = 0"],
-  ["blocks", "n = 1"],
-  ["inbox", "ordinal = 2"],
-  ["grants", "true"],
+const moves: readonly (readonly [string, string, string])[] = [
+  ["entries", "body", "pos = 0"],
+  ["blocks", "body", "n = 1"],
+  ["inbox", "body", "ordinal = 2"],
+  ["grants", "body", "true"],
+  ["interactions", "body", "true"],
+  ["interactions", "resolution", "true"],
+  ["actions", "body", "true"],
+  ["actions", "answer", "true"],
 ];
-test.each(moves)("[H-05] %s.body moved from another session breaks the session, typed", async (table, key) => {
+test.each(moves)("[H-05] %s.%s moved from another session breaks the session, typed", async (table, column, key) => {
   const from = await lived();
   const to = await lived("other", chen);
   await scene.sql.unsafe(
-    `update ${table} set body = (select body from ${table} where session_id = '${from.id}' and ${key})
+    `update ${table} set ${column} = (select ${column} from ${table} where session_id = '${from.id}' and ${key})
      where session_id = '${to.id}' and ${key}`,
   );
   await expect(read(table, to)).rejects.toEqual(broken(to.id));
@@ -115,6 +133,15 @@ test("[H-05] a value moved to another row of its own session is refused as well"
     where session_id = ${id} and pos = 1`;
   await expect(store.histories.load(id, 0)).rejects.toEqual(broken(id));
   expect((await scene.sql`select from entries where session_id = ${id}`).length).toBe(2);
+});
+
+test.each([
+  ["interactions", "resolution"],
+  ["actions", "answer"],
+])("[H-05] %s.body moved to %s of its own row is refused as well", async (table, column) => {
+  const one = await lived();
+  await scene.sql.unsafe(`update ${table} set ${column} = body where session_id = '${one.id}'`);
+  await expect(read(table, one)).rejects.toHaveProperty("cause.code", "integrity");
 });
 
 test("[H-05] a data key moved to another session opens nothing there", async () => {
@@ -196,7 +223,7 @@ const broken = (id: SessionId) => {
   return expect.objectContaining({ code, message });
 };
 
-function read(table: string, { id, open }: Awaited<ReturnType<typeof lived>>): Promise<unknown> {
+function read(table: string, { id, open, asks }: Awaited<ReturnType<typeof lived>>): Promise<unknown> {
   const { store } = scene;
   switch (table) {
     case "entries":
@@ -205,6 +232,10 @@ function read(table: string, { id, open }: Awaited<ReturnType<typeof lived>>): P
       return store.turns.page(id, 20);
     case "inbox":
       return store.inbox.open(id);
+    case "interactions":
+      return store.interactions.find(id, asks.interactionId);
+    case "actions":
+      return store.actions.unrecorded(id);
     default:
       return store.grants.find(id, open.turnId);
   }

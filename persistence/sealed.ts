@@ -1,4 +1,4 @@
-import type { BlobId, CommandId, SessionId, TurnId } from "../machines/ids.ts";
+import type { BlobId, CallId, CommandId, InteractionId, SessionId, TurnId } from "../machines/ids.ts";
 import type { Place } from "./cipher/place.ts";
 import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { SessionBroken } from "./store.ts";
@@ -13,7 +13,22 @@ export const places = {
   grants: (id: TurnId): Place => ({ table: "grants", column: "body", row: id }),
   blobs: (id: BlobId): Place => ({ table: "blobs", column: "bytes", row: id }),
   summaries: (anchor: number): Place => ({ table: "summaries", column: "body", row: anchor }),
+  interactions: (id: InteractionId, revision: number): Place => ({
+    table: "interactions",
+    column: "body",
+    row: [id, revision],
+  }),
+  resolutions: (id: InteractionId, revision: number): Place => ({
+    table: "interactions",
+    column: "resolution",
+    row: [id, revision],
+  }),
+  actions: (id: CommandId): Place => ({ table: "actions", column: "body", row: id }),
+  answers: (id: CommandId): Place => ({ table: "actions", column: "answer", row: id }),
   results: (id: string): Place => ({ table: "results", column: "body", row: id }),
+  requests: (turn: TurnId, call: CallId): Place => ({ table: "subagents", column: "request", row: [turn, call] }),
+  subagents: (turn: TurnId, call: CallId): Place => ({ table: "subagents", column: "result", row: [turn, call] }),
+  bundles: (id: string): Place => ({ table: "bundles", column: "body", row: id }),
 } as const;
 
 /** Opens a stored value; throws `SessionBroken` when it can't be trusted or has another form than `has` asks for. */

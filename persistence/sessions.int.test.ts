@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { sessionId } from "../machines/ids.ts";
 import { OwnershipLost, SEQ_RESERVE } from "./store.ts";
+import { question, settlesAsking } from "./testing/questions.ts";
 import {
   admission,
   admitted,
@@ -59,7 +60,8 @@ test("[SE3] the status follows the session: turning, awaiting, hibernated, also 
   const id = await newSession(store);
   const { fence, turnId } = await admitted(store, id);
   expect(await statusOf(id)).toBe("turning");
-  await store.histories.settle(fence, settlement(turnId, 1, { status: "awaiting", outcome: "awaiting" }));
+  await store.histories.settle(fence, settlesAsking(question(turnId)));
+  expect(await statusOf(id)).toBe("awaiting");
   expect(await store.sessions.find(id, rivera)).toHaveProperty("pendingInteraction", true);
   const next = admission(id, by(fence));
   await store.inbox.admit(next);
@@ -71,6 +73,11 @@ test("[SE3] the status follows the session: turning, awaiting, hibernated, also 
   expect(await statusOf(id)).toBe("hibernated");
   const again = await take(store, id);
   expect(await statusOf(id)).toBe("resting");
+  const third = admission(id, by(again.fence));
+  await store.inbox.admit(third);
+  await store.histories.settle(again.fence, settlesAsking(question(third.turnId), 3));
+  await scene.expire(id);
+  expect(await statusOf(id)).toBe("awaiting");
   await store.sessions.sleep(again.fence, frozen(), 10, "awaiting");
   expect(await statusOf(id)).toBe("awaiting");
 });
@@ -99,6 +106,8 @@ test("[SE5] take gives everything a new owner needs and raises the epoch; a livi
     turns: 0,
     unsettled: 0,
     titled: false,
+    openInteraction: undefined,
+    unrecordedActions: false,
   };
   expect(await store.sessions.take(id, node, LEASE)).toEqual(first);
   expect(await store.sessions.take(id, newNode(), LEASE)).toBe(undefined);
@@ -133,6 +142,8 @@ test("[SE6] sleep stores the snapshot and the exact next signal number; the next
     turns: 1,
     unsettled: 0,
     titled: true,
+    openInteraction: undefined,
+    unrecordedActions: false,
   });
 });
 

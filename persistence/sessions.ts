@@ -1,6 +1,8 @@
 import type { SessionId } from "../machines/ids.ts";
 import { asked } from "./database-error.ts";
 import { type Database, free, held, leaseEnd } from "./fence.ts";
+import { moment } from "./grants.ts";
+import { inTime } from "./pointer.ts";
 import { opened, places } from "./sealed.ts";
 import { OwnershipLost, type SessionRow, type Sessions } from "./store.ts";
 import { firstUnused, type TakenRow, taken, takenColumns, takes } from "./taking.ts";
@@ -13,18 +15,26 @@ type Listed = {
   readonly updated_at: Date;
   readonly data_key: Buffer;
   readonly next_seq: string;
+  readonly pending: boolean;
 };
 
 /** `removeBytes` removes what lies outside the database; it never rejects. */
 export function postgresSessions(
-  { sql, keys, onBad }: Database,
+  { sql, keys, onBad, now }: Database,
   removeBytes: (id: SessionId) => Promise<void>,
 ): Sessions {
-  // A resting session whose owner died without putting it to sleep is asleep all the same.
-  const listed = sql`
+  // A session at rest whose owner died without putting it to sleep is asleep all the same; so is one whose question is
+  // over, before anybody has closed it.
+  const listed = (at: Date) => sql`
     id, title, updated_at, data_key,
     ${firstUnused(sql)} as next_seq,
-    case when status = 'resting' and until < now() then 'hibernated' else status end as status`;
+    open_interaction is not null and ${inTime(sql, at)} as pending,
+    case
+      when status = 'awaiting' and open_interaction is not null and ${inTime(sql, at)} then 'awaiting'
+      when status in ('awaiting', 'resting') and until < now() or status = 'awaiting' and until is null then 'hibernated'
+      when status = 'awaiting' then 'resting'
+      else status
+    end as status`;
   // Freed while at rest: nobody holds it, so the list calls it hibernated.
   const freed = sql`
     node = null, until = null, status = case status when 'resting' then 'hibernated' else status end`;
@@ -34,7 +44,7 @@ export function postgresSessions(
     title,
     status: row.status,
     updatedAt: row.updated_at,
-    pendingInteraction: row.status === "awaiting",
+    pendingInteraction: row.pending,
     nextSeq: Number(row.next_seq),
   });
   // One broken title must not hide the other sessions.
@@ -63,12 +73,13 @@ export function postgresSessions(
 
     async list(owner) {
       const rows = await asked(sql<Listed[]>`
-        select ${listed} from sessions where owner = ${owner} order by updated_at desc, id`);
+        select ${listed(moment(now()))} from sessions where owner = ${owner} order by updated_at desc, id`);
       return rows.map((row) => shown(row, titleOf(row)));
     },
 
     async find(id, owner) {
-      const [row] = await asked(sql<Listed[]>`select ${listed} from sessions where id = ${id} and owner = ${owner}`);
+      const [row] = await asked(sql<Listed[]>`
+        select ${listed(moment(now()))} from sessions where id = ${id} and owner = ${owner}`);
       if (!row) return undefined;
       keys.open(id, row.data_key);
       return shown(row, titleOf(row));
@@ -93,14 +104,14 @@ export function postgresSessions(
       return rows.map(({ id }) => id);
     },
 
-    async sleep(fence, frozen, nextSeq, status) {
+    async sleep(fence, frozen, nextSeq) {
       const id = fence.sessionId;
       const cipher = await keys.find(id);
       if (!cipher) throw new OwnershipLost(id);
       const slept = await asked(sql`
         update sessions set
           node = null, until = null, slept_epoch = epoch, next_seq = ${nextSeq},
-          status = ${status === "resting" ? "hibernated" : status},
+          status = case when open_interaction is null then 'hibernated' else 'awaiting' end,
           machine = ${frozen.machine}, version = ${frozen.version},
           snapshot = ${cipher.seal(places.snapshot(id), frozen.state)}
         where ${held(sql, fence)} and unsettled = 0`);
@@ -120,7 +131,8 @@ export function postgresSessions(
 
     async orphans(limit) {
       const rows = await asked(sql<{ id: SessionId }[]>`
-        select id from sessions where unsettled > 0 and ${free(sql)} order by updated_at limit ${limit}`);
+        select id from sessions where (unsettled > 0 or open_until <= ${moment(now())}) and ${free(sql)}
+        order by updated_at limit ${limit}`);
       return rows.map(({ id }) => id);
     },
 

@@ -1,9 +1,12 @@
 import type { SummaryDraft } from "../machines/compaction/summary.rules.ts";
-import type { Attachment, PlacedEntry } from "../machines/conversation/entries.ts";
+import type { Attachment, InteractionEntry, PlacedEntry } from "../machines/conversation/entries.ts";
+import type { ResolvedStatus } from "../machines/conversation/interactions.ts";
 import { Failure } from "../machines/failure.ts";
-import type { BlobId, CallId, CommandId, NodeId, SessionId, TurnId, UserId } from "../machines/ids.ts";
+import type { BlobId, CallId, CommandId, InteractionId, NodeId, SessionId, TurnId, UserId } from "../machines/ids.ts";
 import type { Credential, Principal } from "../machines/principal.ts";
-import type { Turn, TurnOutcome } from "../machines/protocol/turns.ts";
+import type { ActionCommand, Resolution } from "../machines/protocol/commands.ts";
+import type { PendingInteraction } from "../machines/protocol/interactions.ts";
+import type { ActionDone, Turn, TurnOutcome } from "../machines/protocol/turns.ts";
 
 /** The right to write one session: only the epoch decides, and the statement itself checks it under the row's lock. */
 export type Fence = { readonly sessionId: SessionId; readonly node: NodeId; readonly epoch: number };
@@ -31,6 +34,10 @@ export type Taken = {
   /** Rows that wait or run, the one that was admitted in the same statement included. */
   readonly unsettled: number;
   readonly titled: boolean;
+  /** The interaction that is open, due or not; none when the statement that took the session has closed it. */
+  readonly openInteraction: InteractionId | undefined;
+  /** There are actions that no turn has told the model of yet. */
+  readonly unrecordedActions: boolean;
 };
 
 export type InboxState = "waiting" | "running" | "settled" | "withdrawn" | "cancelled";
@@ -69,6 +76,13 @@ export type AdmitInput = {
   readonly queueBound: number;
   /** The owner's next signal number, 0 when it does not own the session; reserves `+ 4096`. */
   readonly nextSeq: number;
+  /** What a `resolve` closes: it is admitted only while that is open under this revision. A message closes whatever is open. */
+  readonly resolves?: {
+    readonly interactionId: InteractionId;
+    readonly revision: number;
+    readonly status: ResolvedStatus;
+    readonly resolution: Resolution;
+  };
 };
 
 export type Admission =
@@ -83,7 +97,9 @@ export type Admission =
   | { readonly kind: "queue_full" }
   | { readonly kind: "not_found" }
   /** Another node's lease lives, or ours was raised by another. */
-  | { readonly kind: "elsewhere" };
+  | { readonly kind: "elsewhere" }
+  /** The interaction is not open under this revision (any more). */
+  | { readonly kind: "not_open" };
 
 export type CancelInput = {
   readonly fence: Fence;
@@ -118,6 +134,8 @@ export type Batch = {
   readonly opens?: { readonly n: number; readonly title: string };
   /** New bound of reserved signal numbers, when the owner nears the old one. */
   readonly reserveSeq?: number;
+  /** The batch tells the model of these actions: they are not given by `Actions.unrecorded` again. */
+  readonly recorded?: readonly CommandId[];
   /** The batch holds a summary: the anchor moves, if it is still where it was, and drafts for it are removed. */
   readonly anchor?: { readonly from: number; readonly to: number };
 };
@@ -126,8 +144,40 @@ export type Settlement = Batch & {
   readonly outcome: TurnOutcome;
   /** The whole turn as clients see it. */
   readonly turn: Turn;
+  /** Not trusted: the session is `awaiting` only where `asks` is open now. */
   readonly status: "resting" | "awaiting";
   readonly nextSeq: number;
+  /**
+   * What the turn asks, with status `awaiting`. Open from now on, unless another turn waits: then it is stored as
+   * superseded. A higher revision continues the row of that id; one that is open, answered or accepted stays as it is.
+   */
+  readonly asks?: InteractionEntry;
+};
+
+export type InteractionStatus = "open" | ResolvedStatus | "superseded" | "expired";
+
+export type InteractionRow = {
+  readonly pending: PendingInteraction;
+  /** The turn that asked. */
+  readonly turnId: TurnId;
+  /** As of now: an open one whose time is over reads as expired, before `expire` has closed it. */
+  readonly status: InteractionStatus;
+  /** Of one that a person has resolved. */
+  readonly resolved?: { readonly commandId: CommandId; readonly turnId: TurnId; readonly resolution: Resolution };
+};
+
+/** What came of an action: what clients are shown of it, and what the model reads. */
+export type ActionEnd = { readonly state: "done" | "failed"; readonly shown: ActionDone; readonly text: string };
+
+/** A card's button that was pressed. */
+export type ActionRow = {
+  readonly command: ActionCommand;
+  /** The turn that holds the card. */
+  readonly turnId: TurnId;
+  /** `intended`: its call may have left; nothing is known of it yet. */
+  readonly state: "intended" | "done" | "failed";
+  /** Once it has ended: what clients are shown of it, and what the model reads. */
+  readonly end?: { readonly shown: ActionDone; readonly text: string };
 };
 
 /** One telemetry row of a model call; never shares the turn's statement. */
@@ -148,7 +198,9 @@ export type ModelCallRow = {
   readonly ms: number;
   readonly projector: number;
   /** `turn` when left out. */
-  readonly purpose?: "turn" | "summary";
+  readonly purpose?: "turn" | "summary" | "subagent";
+  /** The call of the parent that the sub-agent works for; only with purpose `subagent`. */
+  readonly callId?: CallId;
 };
 
 export type SessionRow = {
@@ -156,6 +208,7 @@ export type SessionRow = {
   readonly title: string | null;
   readonly status: "resting" | "turning" | "awaiting" | "hibernated";
   readonly updatedAt: Date;
+  /** An interaction is open and not over. */
   readonly pendingInteraction: boolean;
   /** The first signal number that was never used; exact while nobody owns the session. */
   readonly nextSeq: number;
@@ -171,11 +224,14 @@ export interface Sessions {
   take(id: SessionId, node: NodeId, leaseMs: number): Promise<Taken | undefined>;
   /** Extends the leases of these fences in one statement; gives back the sessions that are still ours. */
   renew(fences: readonly Fence[], leaseMs: number): Promise<readonly SessionId[]>;
-  /** Stores the snapshot and frees the lease only if no row waits; throws `OwnershipLost` when the epoch was raised. */
+  /**
+   * Stores the snapshot and frees the lease only if no row waits; throws `OwnershipLost` when the epoch was raised. What
+   * is open decides the stored status, whatever `status` says.
+   */
   sleep(fence: Fence, frozen: Frozen, nextSeq: number, status: "resting" | "awaiting"): Promise<"asleep" | "busy">;
   /** Frees the lease without a snapshot: the turn that runs is parked for the next owner. */
   release(fence: Fence): Promise<void>;
-  /** Sessions with waiting or running rows and no live lease. */
+  /** Sessions with no live lease that have waiting or running rows, or an open interaction whose time is over. */
   orphans(limit: number): Promise<readonly SessionId[]>;
   /** Raises the epochs of everything that nodes other than `node` hold, and frees it. Returns how many. */
   raiseAll(node: NodeId): Promise<number>;
@@ -191,10 +247,51 @@ export interface Inbox {
   admit(input: AdmitInput): Promise<Admission>;
   /** Durable before its receipt. A running turn's row → `cancelled`, a waiting one → `withdrawn`. */
   cancel(input: CancelInput): Promise<Cancellation>;
+  /** How a command of this id was answered before; undefined: it is new. */
+  earlier(
+    id: SessionId,
+    commandId: CommandId,
+    kind: "message" | "resolve",
+    digest: Buffer,
+  ): Promise<Extract<Admission, { kind: "duplicate" | "conflict" }> | undefined>;
   /** Rows that wait or run (`cancelled` but unsettled included), by ordinal. */
   open(id: SessionId): Promise<readonly InboxRow[]>;
   /** Counts one more take-over of this turn; gives the new count. */
   countTakeover(fence: Fence, turnId: TurnId): Promise<number>;
+}
+
+/** Whether what the turn asks is open; false also where it asks nothing. A repeated settle tells what is open by then. */
+export type Settled = { readonly isOpen: boolean };
+
+export interface Interactions {
+  /** Undefined for one that this session never had. */
+  find(id: SessionId, interactionId: InteractionId): Promise<InteractionRow | undefined>;
+  /** The open one, due or not. */
+  open(id: SessionId): Promise<PendingInteraction | undefined>;
+  /** Closes it if it is open and its time is over; false when it is not. Throws `OwnershipLost`. */
+  expire(fence: Fence, interactionId: InteractionId): Promise<boolean>;
+}
+
+export type Intended =
+  | { readonly kind: "intended" }
+  /** This command again, or another one for the same item of the same card that has not failed. */
+  | { readonly kind: "known"; readonly isSameCommand: boolean; readonly row: ActionRow }
+  /** The id was used for another command. */
+  | { readonly kind: "conflict" };
+
+export interface Actions {
+  /** Durable before its call leaves. Fenced; throws `OwnershipLost`. Unique by command, and by card, item and plan while not failed. */
+  intend(fence: Fence, action: { command: ActionCommand; digest: Buffer; turnId: TurnId }): Promise<Intended>;
+  /** Fenced; throws `OwnershipLost`. Nothing is changed of one that has ended or was never intended. */
+  finish(
+    fence: Fence,
+    commandId: CommandId,
+    end: NonNullable<ActionRow["end"]> & { state: "done" | "failed" },
+  ): Promise<void>;
+  /** Actions that no turn has told the model of, oldest first. */
+  unrecorded(id: SessionId): Promise<readonly ActionRow[]>;
+  /** What was done with the cards of these turns, oldest first. */
+  shown(id: SessionId, turnIds: readonly TurnId[]): Promise<readonly (ActionDone & { readonly turnId: TurnId })[]>;
 }
 
 export interface Histories {
@@ -203,7 +300,7 @@ export interface Histories {
   /** One fenced statement; throws `OwnershipLost` and writes nothing when the epoch was raised. */
   append(fence: Fence, batch: Batch): Promise<void>;
   /** One fenced statement: entries, blocks, inbox row, grant, counters. Throws `OwnershipLost` likewise. */
-  settle(fence: Fence, settlement: Settlement): Promise<void>;
+  settle(fence: Fence, settlement: Settlement): Promise<Settled>;
   intents(id: SessionId, turnId: TurnId): Promise<readonly StoredIntent[]>;
 }
 
@@ -263,6 +360,78 @@ export interface Summaries {
   find(id: SessionId, anchor: number): Promise<SummaryDraft | undefined>;
 }
 
+/** For those who make summaries for other processes. */
+export interface WantedSummaries extends Summaries {
+  /** The anchor still stands here and there is no draft for it. */
+  isWanted(id: SessionId, anchor: number): Promise<boolean>;
+}
+
+/** A sub-agent is the call of its parent that asked for it. */
+export type SubagentKey = { readonly sessionId: SessionId; readonly turnId: TurnId; readonly callId: CallId };
+export type SubagentKind = "research" | "plan";
+
+/** How often a sub-agent may be begun: once, and once more after its worker died. */
+export const SUBAGENT_ATTEMPTS = 2;
+
+export type SubagentEnd =
+  | { readonly state: "finished"; readonly result: unknown }
+  | { readonly state: "failed" | "cancelled"; readonly code: string };
+
+/** One sub-agent. `deadline` is milliseconds since 1970; `attempt` is 0 until a worker has claimed it. */
+export type SubagentRow = SubagentKey & {
+  readonly kind: SubagentKind;
+  readonly attempt: number;
+  readonly deadline: number;
+  /** What it was asked (sealed at rest). */
+  readonly request: unknown;
+} & ({ readonly state: "waiting" | "running" } | SubagentEnd);
+
+/** Where it stands, without anything that has to be opened. */
+export type SubagentStanding = { readonly state: SubagentRow["state"]; readonly attempt: number };
+
+export type SubagentClaim =
+  | { readonly kind: "claimed"; readonly row: SubagentRow }
+  /** It has ended, its time is over, it was begun as often as it may be, or there is none. */
+  | { readonly kind: "refused"; readonly code: "ended" | "late" | "attempts_exhausted" | "unknown" };
+
+/** What a worker makes of its attempt. `bundle` is stored with it or not at all. */
+export type SubagentOutcome =
+  | {
+      readonly state: "finished";
+      readonly result: unknown;
+      readonly bundle?: { readonly bundleId: string; readonly body: unknown };
+    }
+  | { readonly state: "failed"; readonly code: string };
+
+/** Expensive work in a context of its own. Whoever works on it holds no lease: state and attempt decide what counts. */
+export interface Subagents {
+  /** The row as it is now: the one that was there, else a new one that waits. Fenced; throws `OwnershipLost`. */
+  begin(
+    fence: Fence,
+    input: Omit<SubagentKey, "sessionId"> & {
+      readonly kind: SubagentKind;
+      readonly request: unknown;
+      readonly deadline: number;
+    },
+  ): Promise<{ readonly isNew: boolean; readonly row: SubagentRow }>;
+  load(key: SubagentKey): Promise<SubagentRow | undefined>;
+  standing(key: SubagentKey): Promise<SubagentStanding | undefined>;
+  /** Begins the next attempt, also where another worker is still at the one before: its result does not count any more. */
+  claim(key: SubagentKey): Promise<SubagentClaim>;
+  /**
+   * True when the visible end is the one of this attempt. It becomes that only while it runs, in this attempt, before its
+   * deadline; the same again is true again.
+   */
+  finish(key: SubagentKey, attempt: number, outcome: SubagentOutcome): Promise<boolean>;
+  /** The parent waits no longer. True when it had not ended. */
+  cancel(key: SubagentKey, code: string): Promise<boolean>;
+}
+
+/** What a research agent found, whole: the parent's history only has its id. */
+export interface Bundles {
+  find(id: SessionId, bundleId: string): Promise<unknown>;
+}
+
 /** Tool results that were too long for the history, whole. */
 export interface Results {
   /** Throws `OwnershipLost` when the epoch was raised. */
@@ -276,10 +445,14 @@ export type Store = {
   readonly inbox: Inbox;
   readonly histories: Histories;
   readonly turns: Turns;
+  readonly interactions: Interactions;
+  readonly actions: Actions;
   readonly grants: Grants;
   readonly nodes: Nodes;
   readonly calls: Calls;
-  readonly summaries: Summaries;
+  readonly summaries: WantedSummaries;
+  readonly subagents: Subagents;
+  readonly bundles: Bundles;
   readonly results: Results;
   readonly blobs: Blobs;
 };

@@ -1,12 +1,12 @@
 import { asked } from "./database-error.ts";
 import type { Database } from "./fence.ts";
 import { isRecord, opened, places } from "./sealed.ts";
-import type { Summaries, SummaryDraft } from "./store.ts";
+import type { SummaryDraft, WantedSummaries } from "./store.ts";
 
 type Row = { readonly body: Buffer; readonly data_key: Buffer };
 
 /** Drafts of summaries. Whoever made one holds no lease: the owner takes it over, or it is never used. */
-export function postgresSummaries({ sql, keys }: Database): Summaries {
+export function postgresSummaries({ sql, keys }: Database): WantedSummaries {
   return {
     async keep(id, draft) {
       const cipher = await keys.find(id);
@@ -25,6 +25,13 @@ export function postgresSummaries({ sql, keys }: Database): Summaries {
         select d.body, s.data_key from summaries d join sessions s on s.id = d.session_id
         where d.session_id = ${id} and d.anchor = ${anchor}`);
       return row && opened(id, keys.open(id, row.data_key), places.summaries(anchor), row.body, isDraft);
+    },
+
+    async isWanted(id, anchor) {
+      const rows = await asked(sql`
+        select from sessions s where s.id = ${id} and s.anchor = ${anchor}
+          and not exists (select from summaries d where d.session_id = s.id and d.anchor = s.anchor)`);
+      return rows.length > 0;
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from "postgres";
 import { failureCode } from "../machines/failure.ts";
-import type { NodeId, SessionId, UserId } from "../machines/ids.ts";
+import type { InteractionId, NodeId, SessionId, UserId } from "../machines/ids.ts";
 import { leaseEnd } from "./fence.ts";
 import { places } from "./sealed.ts";
 import type { SessionKeys } from "./session-keys.ts";
@@ -22,6 +22,7 @@ export function takenColumns(sql: Sql): Fragment {
   return sql`
     sessions.owner, sessions.agent, sessions.epoch, sessions.next_seq, sessions.anchor, sessions.turns, sessions.unsettled,
     sessions.slept_epoch = sessions.epoch - 1 as clean, sessions.title is not null as titled,
+    sessions.open_interaction, sessions.unrecorded_actions > 0 as untold,
     sessions.machine, sessions.version, sessions.snapshot, sessions.data_key`;
 }
 
@@ -35,6 +36,8 @@ export type TakenRow = {
   readonly unsettled: number;
   readonly clean: boolean;
   readonly titled: boolean;
+  readonly open_interaction: InteractionId | null;
+  readonly untold: boolean;
   readonly machine: string | null;
   readonly version: number | null;
   readonly snapshot: Buffer | null;
@@ -54,6 +57,8 @@ export function taken(keys: SessionKeys, sessionId: SessionId, node: NodeId, row
     turns: row.turns,
     unsettled: row.unsettled,
     titled: row.titled,
+    openInteraction: row.open_interaction ?? undefined,
+    unrecordedActions: row.untold,
   };
 }
 

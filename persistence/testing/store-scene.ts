@@ -20,6 +20,8 @@ export type StoreScene = {
   readonly keys: string;
   /** Codes reported to `onBad`. */
   readonly bad: string[];
+  /** The time by which interactions end, in ms; it stands until a test moves it. */
+  readonly clock: { at: number };
   /** Statements that the store sent. */
   readonly statements: string[];
   /** Another node: a store with a pool of its own, one connection by default. */
@@ -35,22 +37,25 @@ export async function storeScene(): Promise<StoreScene> {
   const keys = newKeys("k1");
   const bad: string[] = [];
   const statements: string[] = [];
+  const clock = { at: Date.parse("2026-03-01T09:00:00Z") };
+  const now = () => clock.at;
   const pools = [
     connect(database.url, { max: 3 }),
     connect(database.url, { max: 3, onStatement: (text) => statements.push(text) }),
   ] as const;
   const others: Sql[] = [];
   return {
-    store: await openStore({ sql: pools[1], ring: keyRing(keys), onBad: (code) => bad.push(code) }),
+    store: await openStore({ sql: pools[1], ring: keyRing(keys), onBad: (code) => bad.push(code), now }),
     sql: pools[0],
     url: database.url,
     keys,
     bad,
+    clock,
     statements,
     node(other = keys, max = 1) {
       const sql = connect(database.url, { max });
       others.push(sql);
-      return openStore({ sql, ring: keyRing(other), onBad: (code) => bad.push(code) });
+      return openStore({ sql, ring: keyRing(other), onBad: (code) => bad.push(code), now });
     },
     async expire(id) {
       await pools[0]`update sessions set until = now() - interval '1 second' where id = ${id}`;
