@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { CardData, CardSignal } from "../machines/protocol/cards.ts";
 import { excerpt } from "./bounds.ts";
 import type { Study } from "./evidence-memory.ts";
+import { planCardOf } from "./plan-writing.ts";
 
 /** What the agent adds to a discovered tool: words for the user while it runs, and a card made of its result. */
 export type Decoration = { readonly title: string; readonly card?: (data: unknown) => CardSignal | undefined };
@@ -48,9 +49,14 @@ export const decorations: Readonly<Record<string, Decoration>> = {
   visit_notes: { title: "Reading visit notes" },
   lab_tests: { title: "Looking up lab tests" },
   treatment_plan_get: { title: "Reading the plan" },
-  treatment_plan_create: { title: "Creating the plan" },
-  treatment_plan_update: { title: "Changing the plan" },
+  treatment_plan_create: { title: "Creating the plan", card: (data) => planCard(data, "created") },
+  treatment_plan_update: { title: "Changing the plan", card: (data) => planCard(data, "updated") },
 };
+
+function planCard(data: unknown, change: "created" | "updated"): CardSignal | undefined {
+  const card = planCardOf(data, change);
+  return card && { kind: "treatment_plan", data: card };
+}
 
 /** A study as the citations card shows it. */
 export function citation({ id, title, year, journal, url, finding }: Study): CardData<"citations">["sources"][number] {

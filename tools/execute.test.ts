@@ -111,3 +111,17 @@ test("a tool of ours that throws is an error result and a reported fault; an abo
   await expect(result).rejects.toBe(reason);
   expect(faults).toHaveLength(1);
 });
+
+test("news of a sub-agent reach whoever watches, as progress does, also from a tool that another one calls", async () => {
+  const news: unknown[] = [];
+  const inner = tool("works", async (_, context) => {
+    context.onSubagent?.({ kind: "started", subagent: "research" });
+    context.onProgress?.({ progress: 1 });
+    return { kind: "ok", text: "done" };
+  });
+  const outer = tool("asks", (_, context) => context.call("works", {}));
+  const note = (one: unknown) => void news.push(one);
+  await runTool(box(inner, outer), call("asks"), step, never, note, note);
+  expect(news).toEqual([{ kind: "started", subagent: "research" }, { progress: 1 }]);
+  expect(await runTool(box(inner), call("works"), step, never)).toEqual({ kind: "ok", text: "done" });
+});

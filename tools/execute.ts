@@ -1,11 +1,13 @@
 import type { ToolCall } from "../machines/conversation/entries.ts";
 import { never } from "../machines/failure.ts";
 import { clipped } from "./bounds.ts";
-import type { Tool, Toolbox, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
+import type { SubagentNews, Tool, ToolAnswer, Toolbox, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
 import { validateArguments } from "./validate.ts";
 
 /** What all calls of one step have in common. */
 export type StepContext = Pick<ToolContext, "sessionId" | "turnId" | "principal" | "credential" | "loadedSkills"> & {
+  /** Instead of `<session>.<turn>.<call>`: for what the system itself calls. */
+  readonly idempotencyKey?: string;
   /** A tool of ours threw: a bug, which the model is told of in one sentence. */
   readonly onFault?: (tool: string, error: unknown) => void;
 };
@@ -20,24 +22,32 @@ export async function runTool(
   step: StepContext,
   signal: AbortSignal,
   onProgress?: (progress: ToolProgress) => void,
+  onSubagent?: (news: SubagentNews) => void,
 ): Promise<ToolResult> {
   signal.throwIfAborted();
   if (call.broken !== undefined) return brokenCall(call, call.broken);
-  const idempotencyKey = `${step.sessionId}.${step.turnId}.${call.callId}`;
+  const idempotencyKey = step.idempotencyKey ?? `${step.sessionId}.${step.turnId}.${call.callId}`;
   const run = async (name: string, args: unknown, key: string): Promise<ToolResult> => {
     const tool = toolbox.find(name);
     if (tool === undefined) return unknownTool(toolbox, name);
-    const { onFault: _, ...shared } = step;
+    const { onFault: _, idempotencyKey: __, ...shared } = step;
     const context: ToolContext = {
       ...shared,
       callId: call.callId,
       idempotencyKey: key,
       ...(onProgress && { onProgress }),
-      call: (inner, innerArgs) => run(inner, innerArgs, `${key}.${inner}`),
+      ...(onSubagent && { onSubagent }),
+      call: async (inner, innerArgs) => answerOf(inner, await run(inner, innerArgs, `${key}.${inner}`)),
     };
     return runValid(tool, args, context, signal, step.onFault);
   };
   return run(call.name, call.args, idempotencyKey);
+}
+
+/** A tool that another one calls can't end the turn. */
+function answerOf(name: string, result: ToolResult): ToolAnswer {
+  if (result.kind !== "pause") return result;
+  return { kind: "error", reason: "tool", text: `${name} asks the user and can't be called by another tool.` };
 }
 
 async function runValid(

@@ -5,14 +5,20 @@ import { loadSkills } from "../skills/registry.ts";
 import { runTool } from "./execute.ts";
 import { type McpServers, mcpServers } from "./mcp/servers.ts";
 import { caller, contextOf, never } from "./mcp/testing/scene.ts";
+import { draftOf, planCardOf, proposalCall, storedText } from "./plan-writing.ts";
 import { type TestPlatform, testPlatform } from "./platform/testing/platform.ts";
-import type { ToolResult } from "./tool.ts";
+import type { ToolAnswer, ToolResult } from "./tool.ts";
 import { toolboxes } from "./toolbox.ts";
 
 /** Assist's whole toolbox over the real platform. */
 let platform: TestPlatform;
 let mcp: McpServers;
-let run: (name: string, args: unknown, call?: string) => Promise<ToolResult>;
+let ask: (name: string, args: unknown, call?: string) => Promise<ToolResult>;
+const run = async (name: string, args: unknown, call?: string): Promise<ToolAnswer> => {
+  const result = await ask(name, args, call);
+  if (result.kind === "pause") throw new TypeError(`${name} asks the user`);
+  return result;
+};
 const events: unknown[] = [];
 const ALL = ["plan_builder", "research", "interactions", "labs"];
 
@@ -25,7 +31,7 @@ beforeAll(async () => {
   });
   const boxes = toolboxes({ agent: assist, skills: loadSkills({ names: assist.skills }), mcp });
   const who = caller("dr-rivera", await platform.login(url, "dr-rivera"), ALL);
-  run = async (name, args, call = "c") => {
+  ask = async (name, args, call = "c") => {
     const toolbox = await boxes.toolboxFor(who.principal, who.credential);
     expect(toolbox.missing).toEqual([]);
     const { callId: _, idempotencyKey: __, call: ___, ...step } = contextOf(who);
@@ -38,7 +44,7 @@ afterAll(async () => {
   await platform.close();
 });
 
-const ok = (result: ToolResult) => {
+const ok = (result: ToolAnswer) => {
   if (result.kind !== "ok") throw new TypeError(`${result.reason}: ${result.text}`);
   return result;
 };
@@ -84,4 +90,51 @@ test("a plan is created once for one call, whatever is repeated", async () => {
     kind: "error",
     reason: "tool",
   });
+});
+
+test("the picker lists the caller's patients; a proposal is stored by the call that is made of it, then extended", async () => {
+  const picker = await ask("ask_question", { question: "Which patient?", kind: "patient_picker" });
+  if (picker.kind !== "pause") throw new TypeError("the picker did not ask");
+  const { options = [], openEnded } = picker.asked;
+  expect([options.length, options[1], openEnded]).toEqual([
+    12,
+    { id: "pat-002", label: "Tobiah Wrenford, born 1951-11-03" },
+    undefined,
+  ]);
+
+  const { products } = ok(await run("product_search", { query: "magnesium glycinate", inStock: true, limit: 2 }))
+    .data as {
+    products: { name: string; availableOrMasterVariant: { id: string } }[];
+  };
+  const [first, second] = products.map(({ availableOrMasterVariant: { id }, name }) => ({ id, name }));
+  const proposed = async (variant_id: string | undefined, more: object) => {
+    const result = await ask("propose_plan", {
+      ...{ patient_id: "pat-002", title: "Cramps", summary: "Magnesium for cramps." },
+      items: [{ variant_id, dosing: "1 at night", rationale: "Low." }],
+      ...more,
+    });
+    if (result.kind !== "pause" || result.asked.proposal === undefined) throw new TypeError(JSON.stringify(result));
+    return result.asked.proposal;
+  };
+  const created = proposalCall(assist.planTools, await proposed(first?.id, { labs: ["ferritin"], notes: "Space it." }));
+  const card = planCardOf(ok(await run(created.name, created.args, "accept-1")).data, "created");
+  if (card === undefined) throw new TypeError("no card");
+  expect(storedText(card)).toBe(
+    `[The system created draft plan ${card.plan_id} "Cramps" for Tobiah Wrenford: ${first?.name}, 1 at night.]`,
+  );
+
+  const more = await proposed(second?.id, { plan_id: card.plan_id, labs: ["vitamin-b12"] });
+  expect(more.labs?.map(({ id }) => id)).toEqual(["ferritin", "vitamin-b12"]);
+  const { name, args } = proposalCall(assist.planTools, more);
+  expect(planCardOf(ok(await run(name, args, "accept-2")).data, "updated")?.items.map((item) => item.name)).toEqual([
+    first?.name,
+    second?.name,
+  ]);
+  const draft = draftOf(ok(await run("treatment_plan_get", { patientId: "pat-002" })).data);
+  expect([draft?.id, draft?.holds(second?.id ?? ""), draft?.holds("var-0"), draft?.notes]).toEqual([
+    card.plan_id,
+    true,
+    false,
+    "Space it.",
+  ]);
 });

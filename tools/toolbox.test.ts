@@ -5,6 +5,7 @@ import { loadSkills } from "../skills/registry.ts";
 import { runTool } from "./execute.ts";
 import { FakeMcpServer, type FakeTool } from "./mcp/testing/fake-server.ts";
 import { caller, contextOf, never, scene } from "./mcp/testing/scene.ts";
+import type { Subagents } from "./subagents.ts";
 import { toolboxes } from "./toolbox.ts";
 
 const running: { stop(): Promise<void> }[] = [];
@@ -63,6 +64,13 @@ const lab = {
   referenceInterval: { text: "10-400 ng/mL", unit: "ng/mL" },
 };
 
+const plan = {
+  ...{ id: "plan-1", patientId: "pat-1", patientName: "Ada Example", status: "draft", title: "Sleep", notes: null },
+  items: [
+    { id: "i-1", productId: "prd-1", variantId: "var-1", name: "Magnesium", brand: "Alderquill", dosing: "1 a day" },
+  ],
+};
+
 function platform(): readonly FakeTool[] {
   return [
     {
@@ -90,12 +98,12 @@ function platform(): readonly FakeTool[] {
     read("knowledge_base_search", {
       articles: [{ id: "h", title: "Orders", category: "ordering", body: "word ".repeat(200) }],
     }),
-    { ...read("treatment_plan_create"), annotations: {} },
+    { ...read("treatment_plan_create", { plan }), annotations: {} },
     read("load_skill"),
   ];
 }
 
-async function start(flags: readonly string[] = ALL) {
+async function start(flags: readonly string[] = ALL, subagents?: Subagents) {
   const server = await FakeMcpServer.start(platform());
   const world = scene({ platform: server });
   running.push(server, { stop: () => world.mcp.close() });
@@ -104,6 +112,7 @@ async function start(flags: readonly string[] = ALL) {
     agent: assist,
     skills: loadSkills({ names: assist.skills }),
     mcp: world.mcp,
+    ...(subagents && { subagents }),
     onNameTaken: (name) => void taken.push(name),
   });
   const ana = caller("ana", "sid=ana", flags);
@@ -111,7 +120,9 @@ async function start(flags: readonly string[] = ALL) {
   const loaded = new Set<string>();
   const run = async (name: string, args: unknown, who = ana) => {
     const { callId: _, idempotencyKey: __, call: ___, ...step } = contextOf(who, { loadedSkills: loaded });
-    return runTool(await toolbox(who), { callId: callId("c"), name, args }, step, never);
+    const result = await runTool(await toolbox(who), { callId: callId("c"), name, args }, step, never);
+    if (result.kind === "pause") throw new TypeError(`${name} asks the user`);
+    return result;
   };
   return { ...world, server, taken, toolbox, run, ana };
 }
@@ -121,6 +132,7 @@ const namesOf = ({ tools }: { tools: readonly { name: string }[] }) => tools.map
 test("disabled means absent, for builtins and discovered tools, and flags count at once", async () => {
   const { toolbox, taken, run } = await start();
   const always = [
+    "ask_question",
     "knowledge_base_search",
     "load_skill",
     "product_search",
@@ -132,6 +144,7 @@ test("disabled means absent, for builtins and discovered tools, and flags count 
     "evidence_search",
     "interaction_check",
     "lab_tests",
+    "propose_plan",
     "recommend_labs",
     "treatment_plan_create",
   ];
@@ -151,8 +164,10 @@ test("a platform that is away leaves the builtins, and the caller is told", asyn
   const { degraded, missing, tools } = await toolbox();
   expect([degraded, missing]).toEqual([true, [{ server: "platform", reason: "unavailable", stale: false }]]);
   expect(namesOf({ tools })).toEqual([
+    "ask_question",
     "cite_sources",
     "load_skill",
+    "propose_plan",
     "recommend_labs",
     "recommend_lifestyle",
     "recommend_supplements",
@@ -178,6 +193,19 @@ test("recommend_supplements: the card is the catalog's word, an unknown variant 
       },
     },
   });
+  const forPatient = await run("recommend_supplements", { supplements: [chosen], patient_id: "pat-1" });
+  expect(forPatient.kind === "ok" && forPatient.card?.kind === "recommend_supplements" && forPatient.card.data).toEqual(
+    {
+      patient_id: "pat-1",
+      supplements: [
+        {
+          ...{ product_id: "prd-1", variant_id: "var-1", name: "Magnesium Glycinate 200 mg", brand: "Alderquill" },
+          ...{ strength: "200 mg elemental", dosing: "1 with dinner", rationale: "Low intake." },
+          ...{ price: { amount: 24, currency: "USD" }, in_stock: false },
+        },
+      ],
+    },
+  );
   expect(await run("recommend_supplements", { supplements: [chosen, { ...chosen, variant_id: "var-9" }] })).toEqual({
     kind: "error",
     reason: "tool",
@@ -248,6 +276,18 @@ test("decorations: titles, and cards from structured results; no findings, no ca
   expect(await cardOf("interaction_check", { items: ["zinc", "magnesium"] })).toBe(undefined);
   // cite_sources shows the studies an answer rests on, not the search that found them.
   expect(await cardOf("evidence_search", { query: "magnesium" })).toBe(undefined);
+  expect(await cardOf("treatment_plan_create", { patientId: "pat-1", items: [] })).toEqual({
+    kind: "treatment_plan",
+    data: {
+      ...{ change: "created", plan_id: "plan-1", title: "Sleep", patient_id: "pat-1", patient_name: "Ada Example" },
+      items: [
+        {
+          ...{ item_id: "i-1", product_id: "prd-1", variant_id: "var-1", name: "Magnesium", brand: "Alderquill" },
+          dosing: "1 a day",
+        },
+      ],
+    },
+  });
   const articles = [{ id: "h", title: "Orders", category: "ordering", excerpt: `${"word ".repeat(55).trim()}…` }];
   expect(await cardOf("knowledge_base_search", { query: "x" })).toEqual({
     kind: "knowledge_base_results",
@@ -285,4 +325,20 @@ test("[J-03] missing, disabled and path names: one error text, no file read, not
   expect((await run("load_skill", { name: 123 })).text).toBe(
     "load_skill was not run: its arguments do not fit its schema.\n- name: expected string, got 123",
   );
+});
+
+test("D-15 [J-03] tools that let sub-agents work are there with them, and only for whom they are enabled", async () => {
+  const subagents: Subagents = { run: async () => ({ kind: "failed", code: "jobs_unavailable" }) };
+  const { toolbox, run, ana } = await start(ALL, subagents);
+  const working = (tools: readonly string[]) =>
+    tools.filter((name) => ["build_plan", "spawn_research_agent"].includes(name));
+  const of = async (...flags: string[]) => working(namesOf(await toolbox(caller("ana", "sid=ana", flags))));
+  expect([await of(...ALL), await of("research"), await of("plan_builder"), await of()]).toEqual([
+    ["build_plan", "spawn_research_agent"],
+    ["spawn_research_agent"],
+    ["build_plan"],
+    [],
+  ]);
+  expect((await run("spawn_research_agent", { question: "Does it help?" }, ana)).text).toContain("jobs_unavailable");
+  expect(working(namesOf(await (await start()).toolbox()))).toEqual([]);
 });

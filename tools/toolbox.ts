@@ -1,15 +1,20 @@
 import type { AgentDefinition } from "../machines/agent.ts";
 import type { Credential, Principal } from "../machines/principal.ts";
 import type { Skills } from "../skills/registry.ts";
+import { askQuestion } from "./builtin/ask-question.ts";
+import { buildPlan } from "./builtin/build-plan.ts";
 import { citeSources } from "./builtin/cite-sources.ts";
 import { loadSkill } from "./builtin/load-skill.ts";
+import { proposePlan } from "./builtin/propose-plan.ts";
 import { type KeptResults, readResult } from "./builtin/read-result.ts";
 import { recommendLabs } from "./builtin/recommend-labs.ts";
 import { recommendLifestyle } from "./builtin/recommend-lifestyle.ts";
 import { recommendSupplements } from "./builtin/recommend-supplements.ts";
+import { spawnResearchAgent } from "./builtin/spawn-research.ts";
 import { type Decoration, decorations } from "./decorate.ts";
 import { EvidenceMemory, studiesIn } from "./evidence-memory.ts";
 import type { McpServers, Missing } from "./mcp/servers.ts";
+import type { Subagents } from "./subagents.ts";
 import type { Tool, Toolbox } from "./tool.ts";
 
 /** A principal's tools, and what of them is not there because a server could not be asked. */
@@ -26,6 +31,8 @@ export type ToolboxesOptions = {
   readonly mcp: McpServers;
   /** Results that were too long to be shown; left out: nothing can be read later. */
   readonly results?: KeptResults;
+  /** Left out: nothing can be worked out in a context of its own, and the tools for that do not exist. */
+  readonly subagents?: Subagents;
   /** A discovered tool has the name of one of ours, which wins. */
   readonly onNameTaken?: (name: string) => void;
 };
@@ -33,7 +40,7 @@ export type ToolboxesOptions = {
 const MOST_MEMORIES = 1_000;
 
 /** Puts together builtins and discovered tools, decorates them as the agent says, and leaves out what the flags disable. */
-export function toolboxes({ agent, skills, mcp, results, onNameTaken }: ToolboxesOptions): Toolboxes {
+export function toolboxes({ agent, skills, mcp, results, subagents, onNameTaken }: ToolboxesOptions): Toolboxes {
   const memories = new Map<string, EvidenceMemory>();
   const memoryOf = (user: string): EvidenceMemory => {
     const memory = memories.get(user) ?? new EvidenceMemory();
@@ -47,7 +54,9 @@ export function toolboxes({ agent, skills, mcp, results, onNameTaken }: Toolboxe
   return {
     async toolboxFor(principal, credential) {
       const memory = memoryOf(principal.userId);
-      const builtins = builtinTools(skills, memory, results).filter(({ name }) => agent.builtins.includes(name));
+      const builtins = builtinTools({ skills, memory, results, subagents }).filter(({ name }) =>
+        agent.builtins.includes(name),
+      );
       const { tools, missing } = await mcp.discover({ principal, credential });
       const byName = new Map(builtins.map((tool) => [tool.name, tool]));
       for (const tool of tools) {
@@ -69,11 +78,18 @@ export function toolboxes({ agent, skills, mcp, results, onNameTaken }: Toolboxe
   };
 }
 
+type BuiltinParts = Pick<ToolboxesOptions, "skills"> & {
+  readonly memory: EvidenceMemory;
+  readonly results: KeptResults | undefined;
+  readonly subagents: Subagents | undefined;
+};
+
 /** Every tool of ours there is; the agent names the ones it has. */
-function builtinTools(skills: Skills, memory: EvidenceMemory, results: KeptResults | undefined): readonly Tool[] {
+function builtinTools({ skills, memory, results, subagents }: BuiltinParts): readonly Tool[] {
   const reading = results === undefined ? [] : [readResult(results)];
   const shown = [recommendSupplements, recommendLifestyle, recommendLabs, citeSources(memory)];
-  return [loadSkill(skills), ...shown, ...reading];
+  const working = subagents === undefined ? [] : [spawnResearchAgent(subagents), buildPlan(subagents)];
+  return [loadSkill(skills), ...shown, askQuestion, proposePlan, ...reading, ...working];
 }
 
 function decorationOf(agent: AgentDefinition, name: string): Decoration | undefined {

@@ -2,19 +2,28 @@ import { aboutFiles } from "./answers/files.ts";
 import { soFar, summary } from "./answers/summary.ts";
 import { condensed, readTranscript } from "./answers/transcript.ts";
 import type { Conversation } from "./conversation.ts";
+import { readScene } from "./read-scene.ts";
 import type { Reply } from "./reply.ts";
 import { RULES } from "./rules/all.ts";
 import { FALLBACK } from "./rules/fallback.ts";
-import { outcomeNow, readScene, type Scene } from "./scene.ts";
+import { outcomeNow, type Scene } from "./scene.ts";
 import { PlanStopped, type Rule } from "./steps.ts";
-import { isFollowUp } from "./topic.ts";
+import { planAgent } from "./subagents/plan-agent.ts";
+import { researchAgent } from "./subagents/research-agent.ts";
+import { whole } from "./subagents/whole.ts";
+import { isFollowUp, topicOf } from "./topic.ts";
 
 /** A plan that has made this many calls in one exchange ends with what it has. */
 const CALL_LIMIT = 24;
 
+const SUBAGENTS: readonly Rule[] = [researchAgent, planAgent];
+
 /** Decides what the model answers to one request. Pure: equal requests get equal replies. */
 export function decide(conversation: Conversation): Reply {
   const scene = readScene(conversation);
+  // Whoever may finish such a task is the sub-agent that works on it.
+  const task = SUBAGENTS.find((rule) => rule.fits(scene));
+  if (task !== undefined) return run(task, whole(scene));
   const transcript = scene.tools.size === 0 ? readTranscript(scene.now.question) : null;
   if (transcript !== null) return says("transcript", condensed(transcript));
   if (scene.tools.size === 0 && scene.now.done.length === 0) return says("summary", summary(scene));
@@ -30,16 +39,24 @@ export function decide(conversation: Conversation): Reply {
 function choose(scene: Scene): { readonly rule: Rule; readonly seen: Scene } {
   const direct = RULES.find((rule) => rule.fits(scene));
   if (direct !== undefined) return { rule: direct, seen: scene };
-  if (isFollowUp(scene.now.question)) {
+  if (isFollowUp(scene.now.question) || saysWho(scene)) {
     for (let at = scene.past.length - 1; at >= 0; at -= 1) {
       const earlier = scene.past[at];
-      if (earlier === undefined) continue;
+      // A decision is no question that anything could follow.
+      if (earlier === undefined || (earlier.opened !== null && earlier.answers.length === 0)) continue;
       const then: Scene = { ...scene, now: earlier, past: scene.past.slice(0, at) };
       const rule = RULES.find((each) => each.fits(then));
       if (rule !== undefined) return { rule, seen: { ...scene, follows: earlier } };
     }
   }
   return { rule: FALLBACK, seen: scene };
+}
+
+/** The picker was passed over and the patient named in words: that goes on with what it was asked for. */
+function saysWho({ now: { question, told } }: Scene): boolean {
+  const { person, names } = topicOf(question);
+  const isAsked = told.some((each) => each.kind === "closing" && each.asked === "patient_picker");
+  return isAsked && person.kind === "named" && names.length === 0;
 }
 
 /** Runs the plan as far as the request's results carry it. */
@@ -60,8 +77,8 @@ function run(rule: Rule, scene: Scene): Reply {
           return says(rule.id, soFar(scene));
         return {
           thought: `The question is about "${rule.id}". Next: ${calls.map(({ tool }) => tool).join(", ")}.`,
-          text: "",
-          calls,
+          text: calls.flatMap(({ say }) => say ?? []).join("\n\n"),
+          calls: calls.map(({ tool, args }) => ({ tool, args })),
         };
       }
       step = plan.next(outcomes.flatMap((outcome) => outcome ?? []));

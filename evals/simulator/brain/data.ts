@@ -45,7 +45,7 @@ export const Finding = z.looseObject({
 export const Interactions = z.looseObject({
   findings: z.array(Finding),
   notRecorded: z.array(z.looseObject({ a: named, b: named, note: text, remark: text })).nullish(),
-  matched: z.array(z.looseObject({ input: z.string(), kind: text, name: text })).nullish(),
+  matched: z.array(z.looseObject({ input: z.string(), kind: text, id: text, name: text })).nullish(),
   unknown: z.array(z.string()).nullish(),
   remark: text,
 });
@@ -98,6 +98,7 @@ export const Evidence = z.looseObject({
       journal: text,
       studyType: text,
       population: text,
+      outcome: text,
       finding: text,
       supplements: z.array(named).nullish(),
     }),
@@ -133,6 +134,21 @@ export const Plan = z.looseObject({
   lifestyle: z.array(z.looseObject({ title: text, detail: text })).nullish(),
   labs: z.array(z.looseObject({ id: text, name: text })).nullish(),
 });
+/** What the sub-agents of a call gave. */
+export const Research = z.looseObject({
+  research_bundle_id: z.string(),
+  sources: z.array(z.looseObject({ id: z.string(), title: z.string(), year: z.number().nullish(), finding: text })),
+  planner_reflection: z.string(),
+});
+export const Built = z.looseObject({
+  propose_plan: z.looseObject({
+    patient_id: z.string(),
+    items: z.array(z.looseObject({ variant_id: z.string() })),
+  }),
+  warnings: z.array(z.string()).nullish(),
+});
+export const Unclear = z.looseObject({ needs_clarification: z.array(z.string()) });
+
 export const OnePlan = z.looseObject({ plan: Plan });
 export const Plans = z.looseObject({ plans: z.array(Plan) });
 
@@ -140,6 +156,7 @@ export type Patient = z.infer<typeof Patient>;
 export type Product = z.infer<typeof Product>;
 export type Interactions = z.infer<typeof Interactions>;
 export type Plan = z.infer<typeof Plan>;
+export type Study = z.infer<typeof Evidence>["evidence"][number];
 
 /** The name of a thing that is given as a string or as `{id, name}`. */
 export const nameOf = (thing: z.infer<typeof named>): string =>

@@ -1,3 +1,4 @@
+import { choose } from "./asking.ts";
 import { OnePatient, type Patient, Patients } from "./data.ts";
 import type { Person } from "./people.ts";
 import type { Scene } from "./scene.ts";
@@ -8,6 +9,8 @@ import { ask, have, need, PlanStopped, pastResult, type Steps } from "./steps.ts
  * one is certainly meant and none fits. `shown` says whether the patient on the screen is meant when nobody is named.
  */
 export function* whichPatient(scene: Scene, person: Person, shown: boolean): Steps<Patient | null> {
+  const picked = scene.now.answers.findLast(({ asked }) => asked === "patient_picker")?.chosen[0];
+  if (picked !== undefined) return yield* byId(picked.id);
   switch (person.kind) {
     case "named":
       return yield* byName(scene, person.name, person.sure);
@@ -16,7 +19,11 @@ export function* whichPatient(scene: Scene, person: Person, shown: boolean): Ste
       const last = lastPatient(scene);
       if (shownId !== undefined) return yield* byId(shownId);
       if (last === null)
-        throw new PlanStopped("Which patient do you mean? Give me the name, or open the patient first.");
+        return yield* pickPatient(
+          scene,
+          "Which patient do you mean?",
+          "Which patient do you mean? Give me the name, or open the patient first.",
+        );
       return scene.tools.has("patient_get") ? yield* byId(last.id) : last;
     }
     case "nobody": {
@@ -26,7 +33,16 @@ export function* whichPatient(scene: Scene, person: Person, shown: boolean): Ste
   }
 }
 
+/** Lets the user pick one of their patients; where that can't be asked, the plan ends with `inWords`. */
+export function* pickPatient(scene: Scene, question: string, inWords: string): Steps<Patient> {
+  const { chosen } = yield* choose(scene, { question, kind: "patient_picker" }, inWords);
+  return yield* byId(chosen[0]?.id ?? "");
+}
+
 function* byName(scene: Scene, name: string, sure: boolean): Steps<Patient | null> {
+  const question = `Several patients match "${name}". Which one do you mean?`;
+  const meant = scene.now.answers.find(({ prompt }) => prompt === question)?.chosen[0];
+  if (meant !== undefined) return yield* byId(meant.id);
   if (!sure && !scene.tools.has("patient_search") && scene.tools.size > 0) return null;
   const outcome = yield* ask("patient_search", { query: name });
   // The search also looks at conditions and medications: those hits are no answer to a name.
@@ -43,8 +59,9 @@ function* byName(scene: Scene, name: string, sure: boolean): Steps<Patient | nul
     );
   }
   if (second !== undefined) {
-    const list = matching.map((each) => `- ${each.name}${each.dob ? `, born ${each.dob}` : ""}`).join("\n");
-    throw new PlanStopped(`Several patients match "${name}". Which one do you mean?\n\n${list}`);
+    const options = matching.map(({ id, name: label, dob }) => ({ id, label: dob ? `${label}, born ${dob}` : label }));
+    const { chosen } = yield* choose(scene, { question, kind: "single_choice", options });
+    return yield* byId(chosen[0]?.id ?? "");
   }
   return yield* withDetails(scene, first);
 }

@@ -45,6 +45,7 @@ describe("recommendations and plans", () => {
       "recommend_supplements",
     ]);
     expect(calls[2]?.args).toEqual({ items: ["zorvane", "glimroot"] });
+    expect(calls[3]?.args["patient_id"]).toBe("p-1");
     expect(calls[3]?.args["supplements"]).toEqual([
       {
         variant_id: "var-caps",

@@ -8,7 +8,10 @@ import { pastCalls, type Scene } from "./scene.ts";
  * A plan: yields the calls that it needs next, gets their outcomes, returns the answer. A plan runs from its start for each
  * request; calls whose outcome stands in the request are not made again, so it gets one step further each time.
  */
-export type Steps<Result> = Generator<readonly Call[], Result, readonly Outcome[]>;
+export type Steps<Result> = Generator<readonly Wanted[], Result, readonly Outcome[]>;
+
+/** A call and what is said in front of it. */
+export type Wanted = Call & { readonly say?: string };
 
 /** One intent: whether it fits the open question, and how it is answered. */
 export type Rule = {
@@ -67,7 +70,7 @@ export function have<Schema extends z.ZodType>(outcome: Outcome, schema: Schema)
 
 /** Loads a skill that the system prompt offers, unless the request still shows its body. */
 export function* loadSkill(scene: Scene, name: string): Steps<void> {
-  if (!scene.skills.has(name) || !scene.tools.has("load_skill")) return;
+  if (!scene.skills.has(name) || !scene.tools.has("load_skill") || scene.given.has(name)) return;
   const loaded = scene.past.some(({ done }) =>
     done.some(({ tool, args, outcome }) => tool === "load_skill" && args["name"] === name && outcome.kind !== "error"),
   );

@@ -14,7 +14,8 @@ const ASKING = `
 tell ask asked say says said know known show shows list give gives given giving look looks looking lookup find finds search check checks checked
 checking see explain describe think wonder wondering want wants wanted need needs needed like likes help helps try tried answer question
 name names named called call consider considering plan plans planning happen happens happening does anything else going go
-create creates make makes save build write move insert prepare put add new called title say's mean means meant double summarise summarize review verify
+extend extends expand design develop replace replaces swap exchange remove removes drop omit skip change changes changed
+create creates make makes save build write move insert prepare put add new called title say's mean means meant double summarise summarize review verify compare compares comparing
 `;
 
 const CLINIC = `
@@ -34,7 +35,8 @@ lab labs laboratory test tests testing tested marker markers level levels status
 evidence study studies studied trial trials research literature paper papers published data science scientific proof review reviews meta-analysis
 meta-analyses works work working effective effectiveness efficacy benefit benefits
 draft drafts record recorded records profile chart allergies conditions regimen regarding concerning high low typical recommend maximum upper limit
-based interested particular specific kind type sort appropriate suitable
+note notes visit visits treatment protocol propose proposes proposed proposal proposals accept accepts accepted dismiss dismissed
+minute minutes hour hours based interested particular specific kind type sort appropriate suitable
 well maybe perhaps really actually quick quickly anything's
 `;
 

@@ -169,7 +169,10 @@ const note = fc
       case "summary":
         return { kind, turnId: TURN, text, from: 1, to: 2 };
       case "interaction":
-        return { kind, turnId: TURN, interactionId: ID as InteractionId, callId: "c1" as CallId };
+        return {
+          ...{ kind, turnId: TURN, interactionId: ID as InteractionId, callId: "c1" as CallId },
+          pending: { id: ID, revision: 1, kind: "single_choice", prompt: text, schema: {} },
+        };
       default:
         return never(kind);
     }

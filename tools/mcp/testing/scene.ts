@@ -1,6 +1,6 @@
 import { callId, sessionId, turnId, userId } from "../../../machines/ids.ts";
 import type { Clock } from "../../clock.ts";
-import type { Tool, ToolContext, ToolResult } from "../../tool.ts";
+import type { Tool, ToolAnswer, ToolContext } from "../../tool.ts";
 import type { Caller } from "../pool.ts";
 import { type McpEvent, type McpServersOptions, mcpServers } from "../servers.ts";
 import type { FakeMcpServer } from "./fake-server.ts";
@@ -91,6 +91,10 @@ export function scene(servers: Readonly<Record<string, FakeMcpServer>>, options:
     args: unknown = {},
     signal = never,
     over: Partial<ToolContext> = {},
-  ): Promise<ToolResult> => (await find(who, name)).run(args, contextOf(who, over), signal);
+  ): Promise<ToolAnswer> => {
+    const result = await (await find(who, name)).run(args, contextOf(who, over), signal);
+    if (result.kind === "pause") throw new TypeError(`${name} asks the user: no tool of a server does`);
+    return result;
+  };
   return { mcp, clock, events, find, call };
 }

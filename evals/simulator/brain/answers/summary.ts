@@ -1,6 +1,8 @@
 import { Articles, Depletions, Evidence, Interactions, Labs, nameOf, OnePlan, Patients, Products } from "../data.ts";
 import type { Done, Exchange, Scene } from "../scene.ts";
 import { have } from "../steps.ts";
+import type { Closing, Told } from "../told.ts";
+import { deedLine } from "./deeds.ts";
 import { andList } from "./phrases.ts";
 
 /** The whole conversation in plain text: for a request without tools and without results of its own. */
@@ -28,14 +30,31 @@ export function soFar(scene: Scene): string {
     : `I can't look anything further up now. This is what I found so far:\n\n${lines.join("\n")}`;
 }
 
-function exchangeLines({ question, done, answer }: Exchange): readonly string[] {
+function exchangeLines({ question, opened, told, done, answer }: Exchange): readonly string[] {
   const found = done.flatMap((each) => digest(each));
   return [
-    `The user asked: ${question}`,
+    ...told.flatMap(toldLine),
+    opened === null ? `The user asked: ${question}` : decisionLine(opened),
     ...found.map((text) => `Found: ${text}`),
     ...(answer === "" ? [] : [`The assistant answered: ${answer.replace(/\s+/g, " ").slice(0, 600)}`]),
   ];
 }
+
+function decisionLine({ prompt, end }: Closing): string {
+  switch (end.how) {
+    case "chosen":
+      return `The user chose for “${prompt}”: ${end.chosen.map(({ label }) => label).join(", ")}`;
+    case "accepted":
+    case "dismissed":
+      return `The user ${end.how} “${prompt}”${end.how === "dismissed" && end.reason ? `: ${end.reason}` : ""}`;
+    case "expired":
+    case "withdrawn":
+      return `Left open: “${prompt}”`;
+  }
+}
+
+const toldLine = (told: Told): readonly string[] =>
+  told.kind === "closing" ? [decisionLine(told)] : [`Reported: ${deedLine(told)}`];
 
 /** One call in a line, from its result alone. */
 function digest({ tool, outcome }: Done): readonly string[] {

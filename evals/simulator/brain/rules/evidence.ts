@@ -1,5 +1,6 @@
 import { SHORTENED } from "../answers/phrases.ts";
 import { Evidence } from "../data.ts";
+import { researched } from "../researched.ts";
 import { ask, loadSkill, need, PlanStopped, type Rule } from "../steps.ts";
 import { things } from "../topic.ts";
 
@@ -19,6 +20,8 @@ export const evidence: Rule = {
       throw new PlanStopped("Evidence search is not available in this session, so I can't say what the studies found.");
     }
     yield* loadSkill(scene, "research-evidence");
+    const { answer, failure } = yield* researched(scene, names, purposes);
+    if (answer !== undefined) return answer;
     const exact = need(
       yield* ask("evidence_search", { query: words.join(" "), limit: 8 }),
       "evidence search",
@@ -30,7 +33,10 @@ export const evidence: Rule = {
       : exact;
     const records = found.data.evidence.slice(0, CITED);
     if (records.length === 0)
-      return `I found no record in the evidence index for ${words.join(", ")}. That is not evidence against it.`;
+      return [
+        ...failure,
+        `I found no record in the evidence index for ${words.join(", ")}. That is not evidence against it.`,
+      ].join("\n\n");
     if (scene.tools.has("cite_sources")) yield* ask("cite_sources", { evidence_ids: records.map(({ id }) => id) });
 
     const lines = records.map(({ title, year, journal, studyType, population, finding }) => {
@@ -40,6 +46,6 @@ export const evidence: Rule = {
     const head = wider
       ? `Nothing is recorded for exactly that; for ${names[0]} in general I found:`
       : `The closest records in the evidence index for ${words.join(", ")}:`;
-    return [head, lines.join("\n"), ...(found.shortened ? [SHORTENED] : [])].join("\n\n");
+    return [...failure, head, lines.join("\n"), ...(found.shortened ? [SHORTENED] : [])].join("\n\n");
   },
 };

@@ -25,8 +25,9 @@ export const meta: Rule = {
       }
     }
     if (SUMMARY.test(question)) return summary(scene);
-    const asked: readonly Exchange[] = scene.past;
-    const meant = /\bfirst\b/i.test(question) ? asked[0] : asked.at(-1);
+    const asked: readonly Exchange[] = scene.past.filter(({ opened }) => opened === null);
+    const said = SAID.test(question) ? scene.past : asked;
+    const meant = /\bfirst\b/i.test(question) ? said[0] : said.at(-1);
     if (meant === undefined) {
       const note = scene.notes.at(-1);
       return note === undefined

@@ -48,7 +48,7 @@ export const recommend: Rule = {
     // "Brand X zinc" names one thing; the brand weighs in the choice already.
     const results = searched.every(({ isBrand }) => isBrand) ? searched : searched.filter(({ isBrand }) => !isBrand);
     const choices = results.flatMap(({ picked }) => picked.choices);
-    if (choices.length > 0) yield* showCards(scene, choices);
+    if (choices.length > 0) yield* showCards(scene, choices, patient);
     const lines = results.map(({ name, literal, picked }) => {
       if (picked.choices.length === 0) return `I found no suitable product for ${name}${leftOut(picked.leftOut)}.`;
       const note = literal ? [] : [`No product in the catalog is called ${name}; these are its closest matches:`];
@@ -78,14 +78,14 @@ function* fromEvidence(scene: Scene, purposes: readonly string[]): Steps<readonl
   return [best[0]];
 }
 
-function* showCards(scene: Scene, choices: readonly Choice[]): Steps<void> {
+function* showCards(scene: Scene, choices: readonly Choice[], patient: Patient | null): Steps<void> {
   if (!scene.tools.has("recommend_supplements")) return;
   const supplements = choices.map(({ variantId, dosing, reasons }) => ({
     variant_id: variantId,
     dosing,
     rationale: `In stock${reasons.length > 0 ? `; ${reasons.join("; ")}` : ""}.`,
   }));
-  yield* ask("recommend_supplements", { supplements });
+  yield* ask("recommend_supplements", { supplements, ...(patient !== null && { patient_id: patient.id }) });
 }
 
 function choiceLine({ product, dosing, reasons }: Choice): string {
