@@ -16,6 +16,9 @@ const DESCRIBE_MS = 2_000;
 /** A step waits no longer for a list of tools that may be newer. */
 const RELIST_MS = 2_000;
 
+/** Made once: an abort without a reason makes an exception with a stack each time, here for every step. */
+const IN_TIME = new Error("nobody waits any more");
+
 export type CapabilityParts = {
   readonly agent: AgentDefinition;
   readonly skills: Skills;
@@ -72,15 +75,19 @@ function lacks(again: PrincipalToolbox, before: PrincipalToolbox): boolean {
 
 /** What `work` came to; undefined when it takes too long. */
 async function inTime<T>(clock: Clock, work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  const done = new AbortController();
-  const late = clock.sleep(RELIST_MS, AbortSignal.any([signal, done.signal])).then(
+  const over = new AbortController();
+  const stop = () => over.abort(IN_TIME);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  const late = clock.sleep(RELIST_MS, over.signal).then(
     () => undefined,
     () => void signal.throwIfAborted(),
   );
   try {
     return await Promise.race([work, late]);
   } finally {
-    done.abort();
+    signal.removeEventListener("abort", stop);
+    stop();
   }
 }
 

@@ -1,6 +1,6 @@
-import type { SessionId } from "../../machines/ids.ts";
+import { type SessionId, type TurnId, turnId } from "../../machines/ids.ts";
 import { isNumbered, type Signal } from "../../machines/protocol/signals.ts";
-import type { Turn } from "../../machines/protocol/turns.ts";
+import type { ActionDone, Turn } from "../../machines/protocol/turns.ts";
 import type { Audience } from "./audience.ts";
 import type { SessionPage, Sink } from "./conversations.ts";
 import type { Directory } from "./directory.ts";
@@ -50,15 +50,31 @@ export async function readPage(
     const audience = directory.audience(id);
     const settled = audience.settled;
     const stored = await world.store.turns.page(id, PAGE, before);
-    if (audience.settled !== settled) continue;
+    const known = directory.resident(id)?.run?.live.snapshot();
+    const ids = [...stored, ...(known ? [known] : [])].map((turn) => turnId(turn.turn_id));
+    const actions = await world.store.actions.shown(id, ids);
+    // An action that is stored and not shown yet is shown next: this reading has it already.
+    const isShown = (await directory.resident(id)?.acting.isKept()) ?? true;
+    if (audience.settled !== settled || !isShown) continue;
     const resident = directory.resident(id);
     const live = before === undefined ? resident?.run?.live.snapshot() : undefined;
     // A settlement that was stored but not heard of yet: its turn still runs here, and its end is shown next.
-    const turns: readonly Turn[] = live ? [...stored.filter((turn) => turn.n < live.n), live] : stored;
+    const whole: readonly Turn[] = live ? [...stored.filter((turn) => turn.n < live.n), live] : stored;
+    const turns = withActions(whole, actions);
     const first = turns[0]?.n ?? 1;
-    const state = resident?.state ?? { status: audience.status, pending_interaction: null, queue: [] };
+    const state = resident?.state ?? { ...audience.state, queue: [] };
     return { turns, state, seq: audience.nextSeq - 1, ...(first > 1 && { before: first }) };
   }
+}
+
+/** What was done with the cards of turns, each with its turn. */
+export type Actions = readonly (ActionDone & { readonly turnId: TurnId })[];
+
+export function withActions(turns: readonly Turn[], all: Actions): readonly Turn[] {
+  return turns.map((turn) => {
+    const actions = all.flatMap(({ turnId: of, ...action }) => (of === turn.turn_id ? [action] : []));
+    return actions.length === 0 ? turn : { ...turn, actions };
+  });
 }
 
 /** Sends `session_opened` and what the client misses; from then on the sink hears everything. */

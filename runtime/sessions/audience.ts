@@ -1,4 +1,5 @@
 import type { SessionId, TurnId } from "../../machines/ids.ts";
+import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
 import type {
   NumberedKind,
   NumberedSignal,
@@ -6,7 +7,7 @@ import type {
   PlainSignal,
   SignalData,
 } from "../../machines/protocol/signals.ts";
-import type { SessionStatus } from "../../machines/protocol/turns.ts";
+import type { SessionStatus, StateData } from "../../machines/protocol/turns.ts";
 import type { Sink } from "./conversations.ts";
 
 /** How many of the newest signals a session keeps for clients that come back. */
@@ -37,6 +38,8 @@ export class Audience {
   /** Cursors under this one are void: what came before it was never stored, or was never numbered. */
   #void = 0;
   status: SessionStatus = "hibernated";
+  /** What is open now, for clients; the database decides whether it still is when somebody answers. */
+  pending: PendingInteraction | null = null;
   /** Grows with every settled turn: a page read before is out of date. */
   settled = 0;
 
@@ -57,6 +60,17 @@ export class Audience {
   /** Numbers left before the reservation ends. */
   get left(): number {
     return this.#bound - this.#next;
+  }
+
+  /** Where the session stands, as `state_changed` and a `resync` say it. */
+  get state(): StateData {
+    return { status: this.status, pending_interaction: this.pending };
+  }
+
+  showState(status: SessionStatus, pending: PendingInteraction | null = this.pending): void {
+    this.status = status;
+    this.pending = pending;
+    this.show("state_changed", this.state);
   }
 
   /** A new owner's numbers. After a take-over that was not clean, what clients hold is void, whatever their cursor. */

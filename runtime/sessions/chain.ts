@@ -1,5 +1,5 @@
 import type { Chance, Clock } from "../../machines/effects.ts";
-import type { Batch, Fence, Histories, Settlement } from "../../persistence/store.ts";
+import type { Batch, Fence, Histories, Settled, Settlement } from "../../persistence/store.ts";
 import { StoreUnavailable } from "../../persistence/store.ts";
 
 /** How long a passing fault of the database is waited out before a write is given up, and between two tries. */
@@ -8,6 +8,8 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 /** What comes this soon after a batch shares its statement; whoever needs it durable does not wait. */
 const LINGER_MS = 5;
+/** Made once: an abort without a reason makes an exception with a stack each time. */
+const HURRY = new Error("what waits is needed now");
 
 /**
  * The ordered writes of one owned session: one statement in flight, what comes meanwhile goes into the next.
@@ -43,25 +45,26 @@ export class Chain {
   /** Resolves when everything appended before is durable. */
   async flush(): Promise<void> {
     while (this.#running) {
-      this.#lingering?.abort();
+      this.#lingering?.abort(HURRY);
       await this.#running;
     }
     if (this.#broken) throw this.#broken.error;
   }
 
   /** The settle statement takes along what still waits. */
-  async settle(settlement: Settlement): Promise<void> {
+  async settle(settlement: Settlement): Promise<Settled> {
     let held: Batch | undefined;
     while (this.#running) {
       if (this.#pending) held = held ? merge(held, this.#pending) : this.#pending;
       this.#pending = undefined;
-      this.#lingering?.abort();
+      this.#lingering?.abort(HURRY);
       await this.#running;
     }
     if (this.#broken) throw this.#broken.error;
     const whole = held ? { ...settlement, ...merge(held, settlement) } : settlement;
-    await this.retry(() => this.#histories.settle(this.#fence, whole));
+    const settled = await this.retry(() => this.#histories.settle(this.#fence, whole));
     if (whole.reserveSeq !== undefined) this.#onReserved(whole.reserveSeq);
+    return settled;
   }
 
   /** Runs one fenced write with the same patience. It must be safe to send twice. */
@@ -100,6 +103,7 @@ export class Chain {
 function merge(first: Batch, second: Batch): Batch {
   const opens = first.opens ?? second.opens;
   const reserveSeq = Math.max(first.reserveSeq ?? 0, second.reserveSeq ?? 0);
+  const recorded = [...(first.recorded ?? []), ...(second.recorded ?? [])];
   const anchors = [first.anchor, second.anchor].filter((anchor) => anchor !== undefined);
   const [from, to] = [anchors[0]?.from, anchors.at(-1)?.to];
   return {
@@ -108,6 +112,7 @@ function merge(first: Batch, second: Batch): Batch {
     intents: [...first.intents, ...second.intents],
     finished: [...first.finished, ...second.finished],
     ...(opens && { opens }),
+    ...(recorded.length > 0 && { recorded }),
     ...(reserveSeq > 0 && { reserveSeq }),
     ...(from !== undefined && to !== undefined && { anchor: { from, to } }),
   };

@@ -6,6 +6,8 @@ import { ModelUnavailable } from "../models/failures.ts";
 import { says, scriptedModel } from "../models/scripted.ts";
 import { Time } from "./simulation/step-clock.ts";
 import { type CompactingOptions, compacting } from "./testing/compacting-scene.ts";
+import { gate } from "./testing/held.ts";
+import { cancelledOf, turnOf } from "./testing/looks.ts";
 import { database } from "./testing/scene.ts";
 import { strictModel } from "./testing/strict-model.ts";
 
@@ -214,35 +216,58 @@ describe("compaction", () => {
 
   test("C-11 messages that come while it compacts are answered after it, in order, once; Stop leaves it whole or undone", async () => {
     for (const stops of [false, true]) {
-      // One answer for every request: the turn that follows a stopped one may ask again.
-      let finish: (text: string) => void = () => {};
-      const text = new Promise<string>((resolve) => {
-        finish = resolve;
-      });
-      const { client, model, id, end } = await crowded({
-        summary: () => text,
-        settings: { maxOutputTokens: 500, compactionMs: 30_000 },
-      });
-      client.clear();
-      await client.say(FOURTH);
-      await client.until("compaction_started");
-      await client.say("and iron?");
-      await client.say("and zinc?");
-      if (stops) {
-        await client.stop();
-        await client.until("turn_cancelled");
+      const time = new Time();
+      const clock = time.clock();
+      const began = gate();
+      // Three seconds for every request: the turn that follows a stopped one may ask again.
+      const summary: CompactingOptions["summary"] = async (_, signal) => {
+        began.open();
+        await clock.sleep(3_000, signal);
+        return "So far: nothing of note.";
+      };
+      const model = strictModel(10_000, (request) => `You said ${lastUser(request).slice(0, 20)}.`);
+      const settings = { maxOutputTokens: 500, compactionMs: 30_000, hibernateAfterMs: 600_000 };
+      const { client, id, end } = await compacting(db.store, { model, clock, summary, settings });
+      const turnsEnded = (n: number) =>
+        vi.waitFor(() => expect(client.of("turn_completed").length + client.of("turn_cancelled").length).toBe(n));
+      for (const n of [1, 2, 3]) {
+        await client.say(`turn ${n} ${words(SIZE, n)}`);
+        await turnsEnded(n);
       }
-      finish("So far: nothing of note.");
-      await client.asleep();
-      const history = await db.store.histories.load(id, 0);
-      const summaries = history.filter(({ entry }) => entry.kind === "summary").length;
-      const asked = history.flatMap(({ entry }) => (entry.kind === "user" ? [entry.text.slice(0, 9)] : []));
-      expect(asked.slice(-3)).toEqual(
-        ["turn 4 zi", "and iron?", "and zinc?"].map((text) => expect.stringContaining(text.slice(0, 6))),
+      await client.say(FOURTH);
+      await began.opened;
+      time.advance(1_000);
+      const iron = await client.say("and iron?");
+      time.advance(1_000);
+      const zinc = await client.say("and zinc?");
+      time.advance(500);
+      const stopped = stops ? cancelledOf(await client.stop()) : [];
+      if (stops) await turnsEnded(4);
+      // Its three seconds, and those of what is asked again.
+      await vi.waitFor(
+        () => {
+          time.advance(500);
+          expect(client.of("turn_completed").length + client.of("turn_cancelled").length).toBe(6);
+        },
+        { timeout: 10_000 },
       );
-      expect([summaries, (await anchorOf(id)) > 0]).toEqual([summaries === 1 ? 1 : 0, summaries === 1]);
+
+      const history = await db.store.histories.load(id, 0);
+      const said = history.flatMap(({ entry }) => (entry.kind === "user" ? [entry.text.slice(0, 9)] : []));
+      expect([stops, said.slice(-3)]).toEqual([stops, [FOURTH.slice(0, 9), "and iron?", "and zinc?"]]);
+      const summaries = history.filter(({ entry }) => entry.kind === "summary").length;
+      expect([stops, summaries, await anchorOf(id)]).toEqual([stops, 1, stops ? await anchorOf(id) : 2]);
+      expect([stops, (await anchorOf(id)) > 0]).toEqual([stops, true]);
+      const fourth = client.of("turn_started")[3]?.turn_id ?? "";
+      expect([stops, stopped]).toEqual([stops, stops ? [fourth] : []]);
+      expect(
+        client
+          .of("turn_completed")
+          .slice(-2)
+          .map(({ turn_id }) => turn_id),
+      ).toEqual([iron, zinc].map(turnOf));
       expect(userTexts(model.requests.at(-1)).slice(-2)).toEqual(["and iron?", "and zinc?"]);
-      expect(client.of("turn_completed").length).toBe(stops ? 2 : 3);
+      expect(model.requests.filter((request) => lastUser(request).startsWith("and ")).length).toBe(2);
       await end();
     }
   });

@@ -55,7 +55,8 @@ export class Refused extends Failure {
 
 /** What the gateway needs of the sessions. Every method may reject with `Refused`. */
 export interface Conversations {
-  create(caller: Caller): Promise<SessionId>;
+  /** A new session; with `id`, that one of the caller's, made if nobody has it. Rejects with `not_found` if it is foreign. */
+  create(caller: Caller, id?: SessionId): Promise<SessionId>;
   list(caller: Caller): Promise<readonly SessionSummary[]>;
   page(id: SessionId, caller: Caller, before?: number): Promise<SessionPage>;
   erase(id: SessionId, caller: Caller): Promise<void>;

@@ -1,16 +1,25 @@
 import { createActor, waitFor } from "xstate";
 import type { Clock } from "../../machines/effects.ts";
-import type { SessionId } from "../../machines/ids.ts";
-import { bind, type Port } from "../../machines/ports.ts";
+import { type CommandId, type SessionId, turnId } from "../../machines/ids.ts";
+import { type Port, PortsBySystem } from "../../machines/ports.ts";
+import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
 import { thaw } from "../../machines/session/session.frozen.ts";
 import { type SessionPorts, sessionMachine } from "../../machines/session/session.machine.ts";
-import { wireTurn } from "../../machines/turn/turn.machine.ts";
-import { type InboxRow, OwnershipLost, SEQ_RESERVE, SessionBroken, type Taken } from "../../persistence/store.ts";
+import { type TurnPorts, turnMachine } from "../../machines/turn/turn.machine.ts";
+import {
+  type Fence,
+  type InboxRow,
+  OwnershipLost,
+  SEQ_RESERVE,
+  SessionBroken,
+  type Taken,
+} from "../../persistence/store.ts";
 import { PAGE } from "./attaching.ts";
 import { Audience } from "./audience.ts";
 import { type Caller, Refused } from "./conversations.ts";
 import { askModel } from "./ports/ask-model.ts";
 import { compact } from "./ports/compact.ts";
+import { expire } from "./ports/expire.ts";
 import { fallAsleep } from "./ports/fall-asleep.ts";
 import { openTurn } from "./ports/open-turn.ts";
 import { runTools } from "./ports/run-tools.ts";
@@ -22,6 +31,24 @@ import type { World } from "./world.ts";
 
 /** How a session's actor ended; the last two are faults. */
 type Ended = "hibernated" | "parked" | "lost" | "unsaved" | "crashed";
+
+/** Why a session is made resident. */
+type Brought = {
+  /** The command whose statement took it: where nothing else waits, the inbox need not be read. */
+  readonly admitted?: { readonly row: InboxRow; readonly caller: Caller };
+  /** It was taken for this action: it stays awake until that has ended. */
+  readonly acting?: CommandId;
+};
+
+const ports = new PortsBySystem<SessionPorts & TurnPorts>();
+
+/** Built once: every session runs on it, with ports of its own. */
+const chart = sessionMachine.provide({
+  actors: {
+    ...ports.bind("fallAsleep", "expire"),
+    turn: turnMachine.provide({ actors: ports.bind("openTurn", "askModel", "compact", "runTools", "settleTurn") }),
+  },
+});
 
 export type DirectoryLog = (
   event: "session.lost" | "session.unsaved" | "session.crashed" | "session.unreleased",
@@ -66,6 +93,12 @@ export class Directory {
 
   resident(id: SessionId): Resident | undefined {
     return this.#residents.get(id);
+  }
+
+  /** The right to write a session, while its actor lives here. */
+  fenceOf(id: SessionId): Fence | undefined {
+    const resident = this.#residents.get(id);
+    return resident?.actor?.getSnapshot().status === "active" ? resident.fence : undefined;
   }
 
   audience(id: SessionId): Audience {
@@ -119,20 +152,20 @@ export class Directory {
     return this.#residents.get(id);
   }
 
-  /**
-   * Makes a session that this node has just taken resident. Throws `Refused` when it can't be read. `admitted` is the
-   * command whose statement took it: where nothing else waits, the inbox need not be read.
-   */
-  async bring(taken: Taken, admitted?: { readonly row: InboxRow; readonly caller: Caller }): Promise<Resident> {
+  /** Makes a session that this node has just taken resident. Throws `Refused` when it can't be read. */
+  async bring(taken: Taken, { admitted, acting }: Brought = {}): Promise<Resident> {
     const { clock, store } = this.#world;
     const { sessionId } = taken.fence;
     const began = clock.monotonic();
     try {
-      const [history, open, settled] = await Promise.all([
+      const [history, open, settled, pending] = await Promise.all([
         this.#slept.take(taken) ?? store.histories.load(sessionId, taken.anchor),
         admitted && taken.unsettled === 1 ? [admitted.row] : store.inbox.open(sessionId),
         taken.clean ? undefined : store.turns.page(sessionId, PAGE),
+        taken.openInteraction === undefined ? undefined : store.interactions.open(sessionId),
       ]);
+      const shown = [...(settled ?? []).map((turn) => turnId(turn.turn_id)), ...open.map((row) => row.turnId)];
+      const actions = settled && (await store.actions.shown(sessionId, shown));
       // What was begun goes first, whatever its ordinal: one that is older may not have been known to the owner before.
       const rows = [
         ...open.filter(({ state }) => state !== "waiting"),
@@ -144,7 +177,9 @@ export class Directory {
       const resident = new Resident(this.#world, taken, history, audience);
       if (admitted) resident.callers.set(admitted.row.turnId, admitted.caller);
       for (const row of rows.map(readRow(sessionId))) resident.rows.set(row.turnId, row);
-      resident.resync = settled;
+      if (acting) resident.acting.hold(acting);
+      resident.resync = settled && actions && { turns: settled, actions };
+      this.#tellPending(resident, pending, admitted && resident.rows.get(admitted.row.turnId));
       const outcome = this.#start(resident, taken, rows);
       this.#world.observe({ type: "session.thawed", sessionId, outcome, ms: clock.monotonic() - began });
       return resident;
@@ -155,25 +190,43 @@ export class Directory {
     }
   }
 
+  /** What clients hold as open is what the database has; a resync that comes first says so anyway. */
+  #tellPending(resident: Resident, pending: PendingInteraction | undefined, admitted: Row | undefined): void {
+    const { audience, rows } = resident;
+    if (resident.resync === undefined && admitted !== undefined) resident.closeOpen(admitted);
+    else audience.pending = pending ?? null;
+    // Said by the next signal; whoever attaches before it reads where the session stands now.
+    if (rows.size > 0) audience.status = "turning";
+    else audience.status = audience.pending === null ? "resting" : "awaiting";
+  }
+
   /** Takes a session that nobody owns, because work of it waits. False: someone owns it, or it can't be read. */
   async revive(id: SessionId): Promise<boolean> {
     return await this.inOrder(id, async () => {
-      if (this.#residents.has(id) || this.#draining) return false;
-      const taken = await this.#world.store.sessions.take(id, this.#world.node, this.#world.settings.leaseMs);
-      if (taken === undefined) return false;
-      if (this.#draining) {
-        await this.release(id, taken);
-        return false;
-      }
-      try {
-        await this.bring(taken);
-        return true;
-      } catch (error) {
-        await this.release(id, taken);
-        if (error instanceof Refused) this.setbacks.add(id);
-        throw error;
-      }
+      if (this.#residents.has(id)) return false;
+      return (await this.wake(id)) !== undefined;
     });
+  }
+
+  /**
+   * Takes a session that sleeps and makes it resident; undefined when somebody else owns it. In order only. It stays
+   * awake while `acting` is under way.
+   */
+  async wake(id: SessionId, acting?: CommandId): Promise<Resident | undefined> {
+    if (this.#draining) return undefined;
+    const taken = await this.#world.store.sessions.take(id, this.#world.node, this.#world.settings.leaseMs);
+    if (taken === undefined) return undefined;
+    if (this.#draining) {
+      await this.release(id, taken);
+      return undefined;
+    }
+    try {
+      return await this.bring(taken, acting === undefined ? {} : { acting });
+    } catch (error) {
+      await this.release(id, taken);
+      if (error instanceof Refused) this.setbacks.add(id);
+      throw error;
+    }
   }
 
   async release(id: SessionId, { fence }: Pick<Taken, "fence">): Promise<void> {
@@ -210,7 +263,7 @@ export class Directory {
   /** Leaves running turns to the next owner; resolves with the sessions that could not be saved. */
   async park(): Promise<readonly SessionId[]> {
     this.#parking = true;
-    for (const resident of this.#residents.values()) resident.actor?.send({ type: "drain.park" });
+    for (const resident of this.#residents.values()) park(resident);
     await this.whenEmpty();
     return [...this.#unsaved];
   }
@@ -226,7 +279,7 @@ export class Directory {
     const input = {
       sessionId: resident.id,
       queue: rows.map((row) => row.turnId),
-      awaiting: false,
+      awaiting: taken.openInteraction !== undefined,
       hibernateAfterMs,
       limits,
     };
@@ -237,25 +290,22 @@ export class Directory {
         resident.over.signal.throwIfAborted();
         return await port(given, AbortSignal.any([signal, resident.over.signal]));
       };
-    const machine = sessionMachine.provide({
-      actors: {
-        ...bind<SessionPorts>({ fallAsleep: fallAsleep(resident, world) }),
-        turn: wireTurn({
-          openTurn: ending(openTurn(resident, world)),
-          askModel: ending(askModel(resident, world)),
-          compact: ending(compact(resident, world)),
-          runTools: ending(runTools(resident, world)),
-          settleTurn: ending(settleTurn(resident, world)),
-        }),
-      },
-    });
     const { frozen } = taken;
     const thawed =
       frozen !== undefined && "broken" in frozen ? { kind: "rebuild" as const, why: "broken" } : thaw(frozen, input);
     const actor =
       thawed.kind === "restored"
-        ? createActor(machine, { snapshot: thawed.snapshot, input, clock: delaysOf(world.clock) })
-        : createActor(machine, { input, clock: delaysOf(world.clock) });
+        ? createActor(chart, { snapshot: thawed.snapshot, input, clock: delaysOf(world.clock) })
+        : createActor(chart, { input, clock: delaysOf(world.clock) });
+    ports.give(actor, {
+      fallAsleep: fallAsleep(resident, world),
+      expire: expire(resident, world),
+      openTurn: ending(openTurn(resident, world)),
+      askModel: ending(askModel(resident, world)),
+      compact: ending(compact(resident, world)),
+      runTools: ending(runTools(resident, world)),
+      settleTurn: ending(settleTurn(resident, world)),
+    });
     resident.actor = actor;
     this.#residents.set(resident.id, resident);
     const end = new Promise<Ended>((resolve) => {
@@ -275,7 +325,7 @@ export class Directory {
     actor.start();
     // A drain that began while it was being read has not reached it.
     if (this.#draining) actor.send({ type: "drain.begin" });
-    if (this.#parking) actor.send({ type: "drain.park" });
+    if (this.#parking) park(resident);
     if (rows.length === 0) resident.tellResync([]);
     if (thawed.kind === "restored") return "thawed";
     return taken.turns === 0 ? "fresh" : "rebuilt";
@@ -327,6 +377,11 @@ export class Directory {
       },
     );
   }
+}
+
+function park(resident: Resident): void {
+  resident.parking.abort();
+  resident.actor?.send({ type: "drain.park" });
 }
 
 const readRow =

@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import type { Entry } from "../../machines/conversation/entries.ts";
 import { type BlockId, blockId, type TurnId } from "../../machines/ids.ts";
-import type { CardSignal } from "../../machines/protocol/cards.ts";
+import type { CardData, CardSignal } from "../../machines/protocol/cards.ts";
+import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
 import type { Block, Turn, TurnCause, TurnInput, TurnOutcome } from "../../machines/protocol/turns.ts";
 import type { Audience } from "./audience.ts";
 
@@ -74,9 +76,10 @@ export class LiveTurn {
     for (const block of this.#blocks) block.tentative = false;
   }
 
-  card(card: CardSignal): void {
+  /** `of`: the call or command it came from. The next owner shows it under the same id, so its buttons stay its own. */
+  card(card: CardSignal, of: string): void {
     this.finishOpen();
-    const block = this.#begin(card.kind, card.data);
+    const block = this.#begin(card.kind, card.data, this.#cardId(of));
     block.tentative = false;
     this.#audience.show(card.kind, { ...card.data, block_id: block.id }, this.turnId);
     this.#finish(block);
@@ -107,11 +110,14 @@ export class LiveTurn {
 
   /** Rebuilds the blocks of a turn that another owner began, from what it made durable; nothing is sent. */
   restore(entries: readonly Entry[]): void {
-    const add = (type: string, content: Record<string, unknown>) => {
-      this.#blocks.push({ ...this.#blank(type, content), state: "finished", tentative: false });
+    const add = (type: string, content: Record<string, unknown>, id?: BlockId) => {
+      this.#blocks.push({ ...this.#blank(type, content, id), state: "finished", tentative: false });
     };
     for (const entry of entries) {
-      if (entry.kind === "tool_result" && entry.card) add(entry.card.kind, entry.card.data);
+      if (entry.kind === "tool_result" && entry.card) add(entry.card.kind, entry.card.data, this.#cardId(entry.callId));
+      if (entry.kind === "action" && entry.card) add(entry.card.kind, entry.card.data, this.#cardId(entry.commandId));
+      if (entry.kind === "interaction")
+        add("interaction_request", requestCard(entry.pending), this.#cardId(entry.callId));
       if (entry.kind !== "assistant") continue;
       for (const part of entry.parts) {
         if (part.kind === "text" && part.text) add("text", { text: part.text });
@@ -120,19 +126,27 @@ export class LiveTurn {
     }
   }
 
-  #blank(type: string, content: Record<string, unknown>): LiveBlock {
-    const id = blockId(this.#uuid());
+  /** A call id may come again in a later step. */
+  #cardId(of: string): BlockId {
+    for (let at = 1; ; at += 1) {
+      const id = idFrom(`${this.turnId} ${of} ${at}`);
+      if (this.#blocks.every((block) => block.id !== id)) return id;
+    }
+  }
+
+  #blank(type: string, content: Record<string, unknown>, id = blockId(this.#uuid())): LiveBlock {
     return { id, idx: this.#blocks.length, type, attempt: 1, content, sent: 0, state: "open", tentative: true };
   }
 
   /** A reset block of the same type comes back under its id with a higher attempt; else a new one begins. */
-  #begin(type: string, content: Record<string, unknown>): LiveBlock {
-    const again = this.#blocks.find((block) => block.state === "absent" && block.type === type);
-    const block = again ?? this.#blank(type, content);
+  #begin(type: string, content: Record<string, unknown>, id?: BlockId): LiveBlock {
+    const isAbsent = (block: LiveBlock) => block.state === "absent" && block.type === type;
+    const again = id === undefined ? this.#blocks.find(isAbsent) : undefined;
+    const block = again ?? this.#blank(type, content, id);
     if (again) Object.assign(again, { attempt: again.attempt + 1, content, sent: 0, state: "open", tentative: true });
     else this.#blocks.push(block);
-    const { id, idx, attempt } = block;
-    this.#audience.show("block_started", { block_id: id, idx, type, attempt }, this.turnId);
+    const { idx, attempt } = block;
+    this.#audience.show("block_started", { block_id: block.id, idx, type, attempt }, this.turnId);
     return block;
   }
 
@@ -148,6 +162,24 @@ export class LiveTurn {
     block.state = "finished";
     this.#audience.show("block_finished", stored(block), this.turnId);
   }
+}
+
+/** A question or proposal as its card shows it. */
+export function requestCard({ id, schema: _, ...pending }: PendingInteraction): CardData<"interaction_request"> {
+  return { interaction_id: id, ...pending };
+}
+
+/** Always the same for the same seed, in the form of a uuid. */
+function idFrom(seed: string): BlockId {
+  const hex = createHash("sha256").update(seed).digest("hex");
+  const parts = [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ];
+  return blockId(parts.join("-"));
 }
 
 function stored(block: LiveBlock): Block {

@@ -1,11 +1,14 @@
 import { type SessionId, sessionId } from "../../machines/ids.ts";
 import type { Limits } from "../../machines/protocol/signals.ts";
+import { StoreRefused } from "../../persistence/database-error.ts";
 import type { SessionRow } from "../../persistence/store.ts";
+import { act } from "./act.ts";
 import { begin, readPage } from "./attaching.ts";
 import { keepUpload } from "./attachments.ts";
-import { handle, refusalOf } from "./commands.ts";
+import { handle } from "./commands.ts";
 import { type Attachment, type Caller, type Conversations, Refused } from "./conversations.ts";
 import type { Directory } from "./directory.ts";
+import { refusalOf } from "./refusals.ts";
 import type { World } from "./world.ts";
 
 export type ConversationSettings = { readonly limits: Limits; readonly simulated: boolean };
@@ -51,18 +54,28 @@ export function localConversations(directory: Directory, world: World, settings:
       const awake = await directory.awake(id);
       const row = await mine(id, caller);
       if (directory.resident(id) !== awake) continue;
-      if (awake === undefined) {
-        directory.numberedAudience(id, row.nextSeq, row.nextSeq, true).status = row.status;
-      }
+      if (awake !== undefined) return row;
+      const pending = row.pendingInteraction ? await store.interactions.open(id) : undefined;
+      if (directory.resident(id) !== undefined) continue;
+      const audience = directory.numberedAudience(id, row.nextSeq, row.nextSeq, true);
+      audience.status = row.status;
+      audience.pending = pending ?? null;
       return row;
     }
   }
 
   return {
-    create: (caller) =>
+    create: (caller, wanted) =>
       refusing(async () => {
-        const id = sessionId(world.chance.uuid());
-        await store.sessions.create(id, caller.principal.userId, world.settings.agent);
+        const id = wanted ?? sessionId(world.chance.uuid());
+        if (wanted && (await store.sessions.find(id, caller.principal.userId))) return id;
+        try {
+          await store.sessions.create(id, caller.principal.userId, world.settings.agent);
+        } catch (error) {
+          // Somebody has it: the caller, who was quicker elsewhere, or another user, who stays unknown.
+          if (!(error instanceof StoreRefused)) throw error;
+          await mine(id, caller);
+        }
         return id;
       }),
 
@@ -127,15 +140,18 @@ export function localConversations(directory: Directory, world: World, settings:
           );
         });
         return {
-          deliver: (command) =>
-            watching(id, async () => {
-              try {
-                return await handle(directory, world, id, caller, command);
-              } catch (error) {
-                const { code, message } = refusalOf(error);
-                return directory.audience(id).plain("error", { id: command.id, code, message });
-              }
-            }),
+          deliver: async (command) => {
+            try {
+              // An action takes its place in the order by itself: what it waits for holds nobody up.
+              if (command.type === "action") return await act(directory, world, id, caller, command);
+              return await watching(id, () => handle(directory, world, id, caller, command));
+            } catch (error) {
+              const { code, message } = refusalOf(error);
+              return directory.audience(id).plain("error", { id: command.id, code, message });
+            } finally {
+              directory.forget(id);
+            }
+          },
           refresh: (next) => {
             caller = next;
           },

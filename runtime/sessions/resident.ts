@@ -1,31 +1,48 @@
-import type { Actor } from "xstate";
+import type { Actor, SnapshotFrom } from "xstate";
 import type { Room } from "../../machines/compaction/compaction.rules.ts";
-import type { Entry, PlacedEntry } from "../../machines/conversation/entries.ts";
+import type { Entry, InteractionEntry, PlacedEntry } from "../../machines/conversation/entries.ts";
 import { Ledger } from "../../machines/conversation/ledger.ts";
-import type { CallId, SessionId, TurnId, UserId } from "../../machines/ids.ts";
+import type { CallId, CommandId, SessionId, TurnId, UserId } from "../../machines/ids.ts";
 import type { Usage } from "../../machines/model.ts";
-import { type MessageCommand, messageCommand } from "../../machines/protocol/commands.ts";
-import type { QueuedTurn, SessionState, Turn } from "../../machines/protocol/turns.ts";
+import {
+  type MessageCommand,
+  messageCommand,
+  type ResolveCommand,
+  resolveCommand,
+} from "../../machines/protocol/commands.ts";
+import type { ActionDone, QueuedTurn, SessionState, Turn } from "../../machines/protocol/turns.ts";
 import type { sessionMachine } from "../../machines/session/session.machine.ts";
-import type { Batch, Fence, InboxRow, InboxState, Intent, Taken } from "../../persistence/store.ts";
+import type { turnMachine } from "../../machines/turn/turn.machine.ts";
+import type { Batch, Fence, InboxRow, InboxState, Intent, Settled, Taken } from "../../persistence/store.ts";
+import { Acting } from "./acting.ts";
+import { type Actions, withActions } from "./attaching.ts";
 import type { Audience } from "./audience.ts";
 import { Chain } from "./chain.ts";
+import { showClosed } from "./closed.ts";
 import type { Caller } from "./conversations.ts";
 import { Lease } from "./lease.ts";
 import type { LiveTurn } from "./live-turn.ts";
 import type { Capabilities, World } from "./world.ts";
 
 /** A command of this session that waits or runs. */
-export type Row = {
-  readonly turnId: TurnId;
-  readonly body: MessageCommand;
-  readonly state: InboxState;
-};
+export type Row = { readonly turnId: TurnId; readonly commandId: CommandId; readonly state: InboxState } & (
+  | { readonly kind: "message"; readonly body: MessageCommand }
+  | { readonly kind: "resolve"; readonly body: ResolveCommand }
+);
 
-/** A stored row as its owner holds it. Throws zod's error when it is no message of this version. */
-export function rowOf({ turnId, state, body }: InboxRow): Row {
-  return { turnId, state, body: messageCommand.parse(body) };
+/** A stored row as its owner holds it. Throws zod's error when it is no command of this version. */
+export function rowOf({ turnId, commandId, state, kind, body }: InboxRow): Row {
+  const row = { turnId, commandId, state };
+  switch (kind) {
+    case "message":
+      return { ...row, kind, body: messageCommand.parse(body) };
+    case "resolve":
+      return { ...row, kind, body: resolveCommand.parse(body) };
+  }
 }
+
+/** What people read of a turn that waits. */
+const queuedText = (row: Row): string => (row.kind === "message" ? row.body.text : "");
 
 /** The turn that runs here, between its opening and its settlement. */
 export type Run = {
@@ -44,6 +61,8 @@ export type Run = {
   /** Calls this owner made itself: any other open call may have had its effect under an owner before. */
   readonly made: Set<CallId>;
   usage: Usage;
+  /** The plan of the proposal that this turn accepts may be stored already. */
+  mayHaveStored: boolean;
 };
 
 /** How many numbers are asked for at a time, and how few may be left before more are. */
@@ -65,17 +84,26 @@ export class Resident {
   /** Turns that settled or were withdrawn here: an answer that is under way may still speak of them as waiting. */
   readonly #ended = new Set<TurnId>();
   readonly #chain: Chain;
+  readonly #now: () => number;
   /** The history since the anchor, and how much of the window it takes. */
   readonly ledger: Ledger;
   #reserving = false;
+  /** There are actions that no turn has told the model of. */
+  hasNewActions: boolean;
+  /** Some of them may have been left without an end by an owner before. */
+  hasInherited: boolean;
+  /** Actions whose call is under way or waits from here: the session stays awake for their end. */
+  readonly acting = new Acting();
+  /** Aborted when the grace of a drain is over. */
+  readonly parking = new AbortController();
   /** Turns opened so far. */
   turns: number;
   run: Run | undefined;
   actor: Actor<typeof sessionMachine> | undefined;
   /** A cancel that is being made durable: the settlement waits for its answer. */
-  cancelling: Promise<readonly TurnId[]> | undefined;
-  /** Settled turns to show first, after a take-over from an owner that did not go to sleep in order. */
-  resync: readonly Turn[] | undefined;
+  cancelling: Promise<readonly TurnId[] | undefined> | undefined;
+  /** Settled turns to show first, after a take-over from an owner that did not go to sleep in order; actions of any turn. */
+  resync: { readonly turns: readonly Turn[]; actions: Actions } | undefined;
 
   constructor(world: World, taken: Taken, history: readonly PlacedEntry[], audience: Audience) {
     this.fence = taken.fence;
@@ -86,8 +114,11 @@ export class Resident {
       this.#reserving = false;
       audience.reserved(bound);
     });
+    this.#now = world.clock.now;
     this.ledger = new Ledger(history, taken.anchor);
     this.turns = taken.turns;
+    this.hasNewActions = taken.unrecordedActions;
+    this.hasInherited = taken.unrecordedActions;
   }
 
   get id(): SessionId {
@@ -116,11 +147,11 @@ export class Resident {
   /** Turns that wait, as clients see them. */
   get queue(): readonly QueuedTurn[] {
     const waiting = [...this.rows.values()].filter((row) => row.turnId !== this.run?.turnId && row.state === "waiting");
-    return waiting.map((row) => ({ turn_id: row.turnId, text: row.body.text }));
+    return waiting.map((row) => ({ turn_id: row.turnId, text: queuedText(row) }));
   }
 
   get state(): SessionState {
-    return { status: this.audience.status, pending_interaction: null, queue: [...this.queue] };
+    return { ...this.audience.state, queue: [...this.queue] };
   }
 
   /** The turn that runs; a port that runs without one is a wiring bug. */
@@ -134,6 +165,23 @@ export class Resident {
     return this.actor?.getSnapshot().context.running ?? undefined;
   }
 
+  /** The chart of the turn that runs. */
+  get #turn() {
+    const turn = this.actor?.getSnapshot().children["turn"]?.getSnapshot();
+    return turn !== undefined && "value" in turn ? (turn as SnapshotFrom<typeof turnMachine>) : undefined;
+  }
+
+  /** The outcome of the turn that runs is being written. */
+  get isSettling(): boolean {
+    return this.#turn?.value === "settling";
+  }
+
+  /** The turn that runs was cancelled, or is being cancelled right now: nothing new may leave for it. */
+  async isCancelled(turnId: TurnId): Promise<boolean> {
+    if ((await this.cancelling)?.includes(turnId)) return true;
+    return this.runningId === turnId && this.#turn?.context.cancelled === true;
+  }
+
   /** The number of a turn that runs: it has one already when somebody opened its row. */
   numberOf(row: Row): number {
     return row.state === "waiting" && !this.#opened.has(row.turnId) ? this.turns + 1 : this.turns;
@@ -144,7 +192,7 @@ export class Resident {
     const n = this.numberOf(row);
     this.#opened.add(row.turnId);
     this.turns = n;
-    return { n, title: titleOf(row.body) };
+    return { n, title: titleOf(row) };
   }
 
   isOpened(turnId: TurnId): boolean {
@@ -154,17 +202,33 @@ export class Resident {
   /** After a take-over that was not clean, once: what the owner before showed and did not store is void. */
   tellResync(running: readonly Turn[]): void {
     if (this.resync === undefined) return;
-    const turns = [...this.resync, ...running];
+    const turns = withActions([...this.resync.turns, ...running], this.resync.actions);
     this.resync = undefined;
     const from_turn = turns[0]?.n ?? 1;
-    this.audience.tell("resync", { from_turn, turns, state: this.state, seq: this.audience.nextSeq - 1 });
+    this.audience.tell("resync", { from_turn, turns: [...turns], state: this.state, seq: this.audience.nextSeq - 1 });
+  }
+
+  /** What came of a card's button, for everybody. */
+  showAction(turnId: TurnId, shown: ActionDone): void {
+    this.audience.show("action_done", shown, turnId);
+    // A page that was read before does not show it, and neither would a resync that is still to come.
+    this.audience.settled += 1;
+    if (this.resync) this.resync.actions = [...this.resync.actions, { ...shown, turnId }];
   }
 
   /** A row that is stored and was not known here, because the answer to its admission was lost. */
   adopt(row: Row): void {
     if (this.rows.has(row.turnId) || this.#ended.has(row.turnId)) return;
     this.rows.set(row.turnId, row);
+    this.closeOpen(row);
     this.actor?.send({ type: "message.admitted", turnId: row.turnId });
+  }
+
+  /** A command that was admitted has closed what was open. */
+  closeOpen(row: Row): void {
+    const { pending } = this.audience;
+    this.audience.pending = null;
+    if (pending !== null) showClosed(this.audience, pending, [row], this.#now());
   }
 
   /** The turn settled or was withdrawn. */
@@ -199,13 +263,19 @@ export class Resident {
   }
 
   /** The settle statement: what still waits, the last entries, the blocks, the inbox row. */
-  async settle(turnId: TurnId, entries: readonly Entry[], turn: Turn & { outcome: NonNullable<Turn["outcome"]> }) {
-    await this.#chain.settle({
+  async settle(
+    turnId: TurnId,
+    entries: readonly Entry[],
+    turn: Turn & { outcome: NonNullable<Turn["outcome"]> },
+    asks: InteractionEntry | undefined,
+  ): Promise<Settled> {
+    return await this.#chain.settle({
       ...this.#batch(turnId, entries),
       outcome: turn.outcome,
       turn,
-      status: turn.outcome === "awaiting" ? "awaiting" : "resting",
+      status: asks ? "awaiting" : "resting",
       nextSeq: this.audience.nextSeq,
+      ...(asks && { asks }),
     });
   }
 
@@ -221,6 +291,7 @@ export class Resident {
       intents: more.intents ?? [],
       finished: more.finished ?? [],
       ...(more.opens && { opens: more.opens }),
+      ...(more.recorded && more.recorded.length > 0 && { recorded: more.recorded }),
       ...(reserveSeq !== undefined && { reserveSeq }),
       ...(to !== from && { anchor: { from, to } }),
     };
@@ -229,7 +300,9 @@ export class Resident {
 
 const TITLE_LENGTH = 80;
 
-function titleOf(body: MessageCommand): string {
+function titleOf(row: Row): string {
+  if (row.kind === "resolve") return "Conversation";
+  const { body } = row;
   const untitled = (body.attachments?.length ?? 0) > 0 ? "Shared a file" : "Conversation";
   const text = body.text.toWellFormed().replaceAll(/\s+/g, " ").trim() || body.entry_point || untitled;
   const characters = [...text];
@@ -240,4 +313,5 @@ type AppendMore = {
   readonly intents?: readonly Intent[];
   readonly finished?: readonly CallId[];
   readonly opens?: Batch["opens"];
+  readonly recorded?: readonly CommandId[];
 };

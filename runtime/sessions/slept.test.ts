@@ -19,6 +19,8 @@ const taken = (id: typeof a, epoch: number, more: Partial<Taken> = {}): Taken =>
   anchor: 0,
   turns: 1,
   unsettled: 1,
+  openInteraction: undefined,
+  unrecordedActions: false,
   titled: true,
   ...more,
 });

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from "../../machines/agent.ts";
 import type { Entry } from "../../machines/conversation/entries.ts";
 import type { Chance, Clock } from "../../machines/effects.ts";
 import type { NodeId } from "../../machines/ids.ts";
@@ -44,6 +45,8 @@ export type SessionSettings = {
   readonly agent: string;
   readonly limits: TurnLimits;
   readonly maxOutputTokens: number;
+  /** The tools by which this agent reads and writes plans: the system calls them for the user. */
+  readonly planTools: AgentDefinition["planTools"];
   /** Waiting turns a session may hold besides the one that runs. */
   readonly queueBound: number;
   readonly hibernateAfterMs: number;

@@ -1,24 +1,30 @@
 import {
+  type InteractionEntry,
   openCalls,
   type ToolCall,
   type ToolOutcome,
   type ToolResultEntry,
 } from "../../../machines/conversation/entries.ts";
-import type { CallId } from "../../../machines/ids.ts";
+import { type CallId, interactionId } from "../../../machines/ids.ts";
+import type { PendingInteraction } from "../../../machines/protocol/interactions.ts";
 import { LOOP_NOTE, streaks } from "../../../machines/turn/progress.ts";
 import type { TurnPorts } from "../../../machines/turn/turn.machine.ts";
 import type { StoredIntent } from "../../../persistence/store.ts";
 import { runTool, type StepContext } from "../../../tools/execute.ts";
-import type { ToolResult } from "../../../tools/tool.ts";
+import type { ToolAnswer } from "../../../tools/tool.ts";
+import { requestCard } from "../live-turn.ts";
 import type { Resident, Run } from "../resident.ts";
 import type { World } from "../world.ts";
+import { asking } from "./asking.ts";
 import { boundedResult, shareOf } from "./bounded-result.ts";
+import { loginEnded } from "./login-ended.ts";
+import { subagentShown } from "./subagent-news.ts";
 import { progressShown } from "./tool-progress.ts";
 
 const UNKNOWN_OUTCOME =
   "The outcome of this call is unknown: the server restarted after it was sent. It may have had its effect; check before you try again.";
 
-type Batch = {
+export type Batch = {
   readonly resident: Resident;
   readonly world: World;
   readonly run: Run;
@@ -30,6 +36,8 @@ type Batch = {
   readonly most: number;
   left: number;
   loginDied: boolean;
+  /** A call of this turn has asked the user. */
+  paused: boolean;
 };
 
 /** Runs a step's calls side by side; each gets exactly one result entry as soon as it is there. */
@@ -46,18 +54,17 @@ export function runTools(resident: Resident, world: World): TurnPorts["runTools"
     const inherited = new Map(stored.map((intent) => [intent.callId, intent]));
     const step = stepOf(resident, run);
     const most = shareOf(Math.max(1, open.length), world.model.window);
-    const batch: Batch = { resident, world, run, signal, inherited, step, most, left: open.length, loginDied: false };
+    const paused = resident.entriesOf(turnId).some((entry) => entry.kind === "interaction");
+    const said = { left: open.length, loginDied: false, paused };
+    const batch: Batch = { resident, world, run, signal, inherited, step, most, ...said };
     const ended = await Promise.allSettled(open.map((call) => answer(batch, call)));
     run.portsMs += world.clock.monotonic() - began;
     signal.throwIfAborted();
     for (const end of ended) if (end.status === "rejected") throw end.reason;
-    if (batch.loginDied) {
-      resident.audience.tell("auth_expired", {});
-      await world.store.grants.revoke(resident.id);
-    }
+    if (batch.loginDied) await loginEnded(resident, world);
     return {
       ms: world.clock.monotonic() - began,
-      paused: false,
+      paused: batch.paused,
       authExpired: batch.loginDied,
       ...streaks(resident.entriesOf(turnId)),
       room: resident.room(world, run),
@@ -78,13 +85,14 @@ async function answer(batch: Batch, call: ToolCall): Promise<void> {
   // A late result of a state that was left: the settlement has answered the call.
   signal.throwIfAborted();
   const ms = world.clock.monotonic() - began;
-  const outcome: ToolOutcome = result.kind === "unknown" ? "unknown" : result.kind;
+  const outcome: ToolOutcome = result.kind;
   appendResult(batch, call, { ...result, text }, outcome);
   resident.audience.show("tool_call_finished", { call_id: callId, name, outcome, ms }, run.turnId);
   world.observe({ type: "tool.finished", sessionId: resident.id, turnId: run.turnId, tool: name, callId, outcome, ms });
   if (result.kind === "error" && result.reason === "auth") batch.loginDied = true;
   if (result.kind !== "ok") return;
-  if (result.card) run.live.card(result.card);
+  if (result.card) run.live.card(result.card, callId);
+  if (result.asks) run.live.card({ kind: "interaction_request", data: requestCard(result.asks) }, callId);
   if (result.skillLoaded !== undefined) {
     run.skills.add(result.skillLoaded);
     resident.audience.show("skill_loaded", { name: result.skillLoaded, eager: false }, run.turnId);
@@ -93,7 +101,11 @@ async function answer(batch: Batch, call: ToolCall): Promise<void> {
   }
 }
 
-type Outcome = ToolResult | { readonly kind: "unknown"; readonly text: string };
+type Outcome =
+  | Extract<ToolAnswer, { kind: "error" }>
+  /** `asks`: it is the call that ends the turn with a question or a proposal. */
+  | (Extract<ToolAnswer, { kind: "ok" }> & { readonly asks?: PendingInteraction })
+  | { readonly kind: "unknown"; readonly text: string };
 
 async function outcomeOf(batch: Batch, call: ToolCall): Promise<Outcome> {
   const { resident, run, signal } = batch;
@@ -104,14 +116,31 @@ async function outcomeOf(batch: Batch, call: ToolCall): Promise<Outcome> {
   const traits = intent ?? tool?.traits;
   if (!isOurs && traits && !traits.readOnly && !traits.repeatable) return { kind: "unknown", text: UNKNOWN_OUTCOME };
   // One statement has made the call and its intent durable before it leaves (DESIGN §4.5).
-  if (traits && !traits.readOnly) await resident.flush();
+  if (traits && !traits.readOnly) {
+    await resident.flush();
+    // A Stop that came before the call leaves: the settlement answers it.
+    if (await resident.isCancelled(run.turnId)) await aborted(signal);
+  }
   signal.throwIfAborted();
   const progress = progressShown(batch, call);
   try {
-    return await runTool(run.capabilities.toolbox, call, batch.step, signal, progress.show);
+    const result = await runTool(
+      run.capabilities.toolbox,
+      call,
+      batch.step,
+      signal,
+      progress.show,
+      subagentShown(batch, call),
+    );
+    return result.kind === "pause" ? await asking(batch, result) : result;
   } finally {
     progress.end();
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 function stepOf(resident: Resident, run: Run): StepContext {
@@ -142,5 +171,17 @@ function appendResult(batch: Batch, call: ToolCall, result: Outcome, outcome: To
   // Told once, one repetition before the limit.
   const isTold = repeats === world.settings.limits.repeats - 1;
   const told = isTold ? { ...entry, text: entry.text + LOOP_NOTE } : entry;
-  resident.append(run.turnId, [told], { finished: [call.callId] });
+  const asks: readonly InteractionEntry[] =
+    result.kind === "ok" && result.asks
+      ? [
+          {
+            kind: "interaction",
+            turnId: run.turnId,
+            interactionId: interactionId(result.asks.id),
+            callId: call.callId,
+            pending: result.asks,
+          },
+        ]
+      : [];
+  resident.append(run.turnId, [told, ...asks], { finished: [call.callId] });
 }

@@ -1,12 +1,16 @@
 import { isWorthDrafting } from "../../../machines/compaction/compaction.rules.ts";
 import { type Entry, openCalls, type ToolOutcome } from "../../../machines/conversation/entries.ts";
+import { closedText, unresolved } from "../../../machines/conversation/interactions.ts";
 import { never } from "../../../machines/failure.ts";
+import type { PendingInteraction } from "../../../machines/protocol/interactions.ts";
 import { type EndReason, type TurnFailureCode, turnFailureCode } from "../../../machines/protocol/signals.ts";
 import type { TurnPorts } from "../../../machines/turn/turn.machine.ts";
 import type { Ending } from "../../../machines/turn/turn.rules.ts";
+import { showClosed } from "../closed.ts";
 import type { Resident, Run } from "../resident.ts";
 import type { World } from "../world.ts";
 import { workOf } from "./make-room.ts";
+import { outcomeOwed } from "./store-accepted.ts";
 
 /** What people read when a turn failed. The code is for programs; none of these holds a word of the conversation. */
 const MESSAGES: Partial<Record<TurnFailureCode, string>> = {
@@ -47,15 +51,16 @@ export function settleTurn(resident: Resident, world: World): TurnPorts["settleT
     const reason =
       ending.outcome === "completed" ? ending.reason : ending.outcome === "failed" ? codeOf(ending) : undefined;
     const turn = { ...run.live.snapshot(), outcome: ending.outcome, ...(reason !== undefined && { reason }) };
-    await resident.settle(turnId, last, turn);
+    const asks = ending.outcome === "awaiting" ? unresolved(resident.entriesOf(turnId)) : undefined;
+    const { isOpen } = await resident.settle(turnId, last, turn, asks);
     // The actor is gone: whoever goes on from what is stored tells the clients.
     signal.throwIfAborted();
     resident.run = undefined;
     resident.ended(turnId);
     resident.audience.settled += 1;
-    resident.audience.status = ending.outcome === "awaiting" ? "awaiting" : "resting";
     const wall = world.clock.monotonic() - run.startedAt;
     announce(resident, run, ending, { steps, ms: Math.max(ms, wall) });
+    showState(resident, asks?.pending, isOpen, world.clock.now());
     record(resident, world, run, ending, { steps, ms: wall });
     if (mayDraft) prepareSummary(resident, world, run);
   };
@@ -82,11 +87,12 @@ function closingEntries(
   const results = openCalls(resident.entriesOf(turnId)).map(
     ({ callId, name }): Entry => ({ kind: "tool_result", turnId, callId, name, outcome, text }),
   );
+  const ended = [...outcomeOwed(resident, run), ...results, ...withdrawal(resident, run, ending)];
   const said = texts.filter((one) => one.trim() !== "");
-  if (said.length === 0) return results;
+  if (said.length === 0) return ended;
   const step = resident.entriesOf(turnId).filter((entry) => entry.kind === "assistant").length + 1;
   return [
-    ...results,
+    ...ended,
     {
       kind: "assistant",
       turnId,
@@ -97,6 +103,14 @@ function closingEntries(
       truncated: true,
     },
   ];
+}
+
+/** A question of a turn that was cut short is never put: nobody can answer it. */
+function withdrawal(resident: Resident, { turnId }: Run, ending: Ending): readonly Entry[] {
+  const asked = ending.outcome === "awaiting" ? undefined : unresolved(resident.entriesOf(turnId));
+  if (asked === undefined) return [];
+  const { interactionId, pending } = asked;
+  return [{ kind: "resolution", turnId, interactionId, by: "superseded", text: closedText(pending, "superseded") }];
 }
 
 const conclusionOf = (ending: Ending): string =>
@@ -150,7 +164,14 @@ function announce(resident: Resident, run: Run, ending: Ending, { steps, ms }: {
     default:
       never(ending);
   }
-  audience.show("state_changed", { status: resident.audience.status, pending_interaction: null });
+}
+
+/** A turn that waits behind this one has closed the question, whether the statement knew of it or not. */
+function showState(resident: Resident, asked: PendingInteraction | undefined, isOpen: boolean, now: number): void {
+  const { audience, rows } = resident;
+  const isAsked = asked !== undefined && isOpen && rows.size === 0;
+  if (asked !== undefined && !isAsked) showClosed(audience, asked, [...rows.values()], now);
+  audience.showState(isAsked ? "awaiting" : "resting", isAsked ? asked : null);
 }
 
 function record(

@@ -34,13 +34,20 @@ export class Gate {
   hold<T>(owner: string, name: string, run: () => Promise<T>, held: Held = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const { isStatement = false, isStuck = false, signal } = held;
-      const act: Act = { owner, name, run, resolve: resolve as Act["resolve"], reject, isStatement };
-      const list = isStuck ? this.#stuck : this.#acts;
-      list.push(act);
       const leave = () => {
         this.#remove(act);
         reject(signal?.reason);
       };
+      const then =
+        <V>(settle: (value: V) => void) =>
+        (value: V) => {
+          signal?.removeEventListener("abort", leave);
+          settle(value);
+        };
+      const settles = { resolve: then(resolve as Act["resolve"]), reject: then(reject) };
+      const act: Act = { owner, name, run, ...settles, isStatement };
+      const list = isStuck ? this.#stuck : this.#acts;
+      list.push(act);
       if (signal?.aborted) leave();
       else signal?.addEventListener("abort", leave, { once: true });
     });

@@ -19,6 +19,8 @@ export function heldStore(store: Store, gate: Gate, owner: string): Store {
     inbox: held("inbox", store.inbox),
     histories: held("histories", store.histories),
     turns: held("turns", store.turns),
+    interactions: held("interactions", store.interactions),
+    actions: held("actions", store.actions),
     grants: { ...held("grants", store.grants), sweep: async () => 0 },
     blobs: { ...store.blobs, sweep: async () => 0 },
     nodes: { ...store.nodes, beat: async () => {}, others: async () => [] },

@@ -5,6 +5,7 @@ import { callsOf, type PlacedEntry } from "../../../machines/conversation/entrie
 import type { SessionId } from "../../../machines/ids.ts";
 import { isNumbered, type PlainSignal, type Signal } from "../../../machines/protocol/signals.ts";
 import type { Turn } from "../../../machines/protocol/turns.ts";
+import { AskingOracle, type StoredAsking } from "./asking-oracle.ts";
 import type { Sent } from "./tab.ts";
 import type { Effect } from "./tools.ts";
 
@@ -13,8 +14,11 @@ export type Stored = {
   readonly rows: readonly { readonly command: string; readonly turn: string | null; readonly state: string }[];
   readonly turns: readonly Turn[];
   readonly entries: readonly PlacedEntry[];
+  readonly asking: StoredAsking;
   readonly status: string;
   readonly isHeld: boolean;
+  /** Somebody has owned it at some time. */
+  readonly isTouched: boolean;
   /** Its last owner did not put it to sleep: nobody told the clients. */
   readonly hasLapsed: boolean;
 };
@@ -24,6 +28,8 @@ type Asked = { readonly node: string; readonly session: SessionId; readonly sign
 /** Watches a simulated life from outside and remembers what must not be. */
 export class Oracle {
   readonly problems: string[] = [];
+  /** How often each answer was given, and each kind of signal was sent. */
+  readonly seen = new Map<string, number>();
   readonly #bySeq = new Map<string, string>();
   readonly #ended = new Map<string, number>();
   readonly #accepted = new Map<string, string>();
@@ -32,6 +38,7 @@ export class Oracle {
   readonly #effects = new Map<string, number>();
   readonly #asking = new Set<Asked>();
   readonly #history = new Map<SessionId, readonly PlacedEntry[]>();
+  readonly asking = new AskingOracle((problem) => this.broken(problem));
   #cancels = 0;
 
   broken(problem: string): void {
@@ -39,17 +46,21 @@ export class Oracle {
   }
 
   sent(command: Sent): void {
-    if (command.type === "message") this.#sent.add(command.id);
+    if (command.type === "message" || command.type === "resolve") this.#sent.add(command.id);
+    this.asking.sent(command);
     if (command.type === "cancel") this.#cancels += 1;
   }
 
   answered(command: Sent, receipt: PlainSignal): void {
+    this.#saw("result" in receipt.data ? `${receipt.kind} ${receipt.data.result}` : receipt.kind);
     if (receipt.kind === "message_accepted") {
       const known = this.#accepted.get(command.id);
       if (known !== undefined && known !== receipt.data.turn_id) this.broken(`message ${command.id} got two turns`);
       this.#accepted.set(command.id, receipt.data.turn_id);
     }
     if (receipt.kind === "cancel_receipt") for (const turn of receipt.data.cancelled) this.#cancelled.add(turn);
+    if (receipt.kind === "interaction_receipt") this.asking.resolved(receipt.data);
+    if (receipt.kind === "action_receipt") this.asking.pressed(receipt.data);
     if (receipt.kind === "error" && !["draining", "unavailable", "queue_full"].includes(receipt.data.code))
       this.broken(`${command.type} was answered ${receipt.data.code}`);
   }
@@ -61,8 +72,12 @@ export class Oracle {
     const content = JSON.stringify([signal.kind, signal.turn_id, signal.data]);
     const before = this.#bySeq.get(place);
     if (before !== undefined && before !== content) this.broken(`number ${signal.seq} was used twice (${signal.kind})`);
+    if (before === undefined)
+      this.#saw(signal.kind === "interaction_resolved" ? `ended ${signal.data.by}` : signal.kind);
     this.#bySeq.set(place, content);
-    if (signal.turn_id === undefined) return;
+    if (signal.kind === "interaction_resolved") this.asking.ended(signal.seq, signal.data);
+    // A button may be pressed long after its turn.
+    if (signal.turn_id === undefined || signal.kind === "action_done") return;
     const end = this.#ended.get(signal.turn_id);
     if (end !== undefined && signal.seq > end)
       this.broken(`${signal.kind} ${signal.seq} came after its turn ended at ${end}`);
@@ -70,7 +85,12 @@ export class Oracle {
       this.#ended.set(signal.turn_id, signal.seq);
   }
 
+  #saw(what: string): void {
+    this.seen.set(what, (this.seen.get(what) ?? 0) + 1);
+  }
+
   happened({ key, repeatable, tool }: Effect): void {
+    this.#saw(`${tool} written`);
     const times = (this.#effects.get(key) ?? 0) + 1;
     this.#effects.set(key, times);
     if (times > 1 && !repeatable) this.broken(`${tool} was run ${times} times for one call`);
@@ -95,15 +115,21 @@ export class Oracle {
     });
     const open = new Set<string>();
     let turn = "";
+    let hasUser = false;
     const turns = new Set<string>();
     for (const { entry } of entries) {
       if (entry.turnId !== turn) {
         if (turns.has(entry.turnId)) this.broken(`turn ${entry.turnId} is in two places`);
-        if (entry.kind !== "user") this.broken(`turn ${entry.turnId} begins with ${entry.kind}`);
+        if (entry.kind !== "user" && entry.kind !== "resolution" && entry.kind !== "action")
+          this.broken(`turn ${entry.turnId} begins with ${entry.kind}`);
+        hasUser = entry.kind === "user";
         if (open.size > 0) this.broken(`turn ${turn} left calls open`);
         turns.add(entry.turnId);
         turn = entry.turnId;
-      } else if (entry.kind === "user") this.broken(`turn ${turn} has two user entries`);
+      } else if (entry.kind === "user") {
+        if (hasUser) this.broken(`turn ${turn} has two user entries`);
+        hasUser = true;
+      }
       if (entry.kind === "assistant") {
         if (open.size > 0) this.broken("the model spoke before its calls were answered");
         for (const call of callsOf(entry)) open.add(call.callId);
@@ -112,13 +138,15 @@ export class Oracle {
         this.broken(`a result without a call (${entry.outcome})`);
     }
     if (isOver && open.size > 0) this.broken("calls are open at the end");
+    if (!isOver) this.asking.history(entries, "unknown");
   }
 
   /** At the end of a life, when everything is at rest. */
   settled(session: SessionId, stored: Stored, views: ReadonlyMap<string, View>): void {
     this.history(session, stored.entries, true);
-    const asleep = stored.rows.length > 0 ? "hibernated" : "resting";
-    if (stored.status !== asleep || stored.isHeld) this.broken(`ends as ${stored.status}, held: ${stored.isHeld}`);
+    const asleep = stored.isTouched ? "hibernated" : "resting";
+    const ends = stored.asking.open === undefined ? asleep : "awaiting";
+    if (stored.status !== ends || stored.isHeld) this.broken(`ends as ${stored.status}, held: ${stored.isHeld}`);
     const byTurn = new Map(stored.turns.map((turn) => [turn.turn_id, turn]));
     stored.turns.forEach((turn, at) => {
       if (turn.n !== at + 1) this.broken(`turn ${at + 1} is stored as number ${turn.n}`);
@@ -143,6 +171,7 @@ export class Oracle {
         this.broken(`turn ${turn} was said to be cancelled and is ${outcome ?? state}`);
     }
     for (const [name, view] of views) this.#compare(name, view, stored);
+    this.asking.settled(stored, views);
   }
 
   #compare(name: string, view: View, stored: Stored): void {

@@ -4,7 +4,6 @@ import type { Model, ModelEvent, ModelRequest } from "../../../machines/model.ts
 import { ModelBlocked, ModelUnavailable } from "../../models/failures.ts";
 import type { Gate } from "./gate.ts";
 import type { Random } from "./random.ts";
-import { TOOL_NAMES } from "./tools.ts";
 
 type Watch = {
   /** A call begins; the returned function is told that it ended. */
@@ -14,7 +13,7 @@ type Watch = {
 const WORDS = ["one ", "two ", "  ", "three\n", "été "];
 
 /** A model that answers, calls tools, fails, resets or hangs, as chance says; each piece waits at the gate. */
-export function randomModel(random: Random, gate: Gate, owner: string, watch: Watch): Model {
+export function randomModel(random: Random, gate: Gate, owner: string, tools: readonly string[], watch: Watch): Model {
   const say = (type: "text" | "thinking"): ModelEvent[] =>
     Array.from({ length: 1 + random.below(3) }, () => ({ type, delta: random.one(WORDS) }));
   const wordsOf = (events: readonly ModelEvent[], type: "text" | "thinking") =>
@@ -23,13 +22,13 @@ export function randomModel(random: Random, gate: Gate, owner: string, watch: Wa
   /** What is streamed, without the end. */
   const showing = (): ModelEvent[] => [...(random.happens(0.3) ? say("thinking") : []), ...say("text")];
 
-  const ending = (shown: readonly ModelEvent[], tools: readonly string[]): ModelEvent => {
+  const ending = (shown: readonly ModelEvent[], calls: readonly string[]): ModelEvent => {
     const thought = wordsOf(shown, "thinking");
     const text = wordsOf(shown, "text");
     const parts: AssistantPart[] = [
       ...(thought === "" ? [] : [{ kind: "reasoning" as const, text: thought }]),
       ...(text === "" ? [] : [{ kind: "text" as const, text }]),
-      ...tools.map((name) => ({ kind: "tool_call" as const, call: { callId: callId(random.uuid()), name, args: {} } })),
+      ...calls.map((name) => ({ kind: "tool_call" as const, call: { callId: callId(random.uuid()), name, args: {} } })),
     ];
     const usage = { input: 10, output: 5, thinking: 0, cached: 0 };
     return { type: "end", parts, truncated: random.happens(0.1), usage, profile: "random", issuer: "scripted" };
@@ -45,8 +44,8 @@ export function randomModel(random: Random, gate: Gate, owner: string, watch: Wa
     const shown = random.happens(0.2) ? [] : showing();
     if (then !== "end") return { events: [...void_, ...shown], then };
     const asks = shown.length === 0 || random.happens(0.5);
-    const tools = asks ? Array.from({ length: 1 + random.below(3) }, () => random.one([...TOOL_NAMES, "nowhere"])) : [];
-    return { events: [...void_, ...shown, ending(shown, tools)], then };
+    const calls = asks ? Array.from({ length: 1 + random.below(3) }, () => random.one([...tools, "nowhere"])) : [];
+    return { events: [...void_, ...shown, ending(shown, calls)], then };
   };
 
   return {

@@ -9,6 +9,11 @@ export class Time {
   readonly #clocks = new Set<StepClock>();
   passed = 0;
 
+  /** Milliseconds since 1970. */
+  get now(): number {
+    return START + this.passed;
+  }
+
   clock(): StepClock {
     const clock = new StepClock(this);
     this.#clocks.add(clock);
@@ -37,7 +42,7 @@ export class StepClock implements Clock {
     this.#time = time;
   }
 
-  readonly now = (): number => START + this.#time.passed;
+  readonly now = (): number => this.#time.now;
   readonly monotonic = (): number => this.#time.passed;
 
   readonly sleep = (ms: number, signal?: AbortSignal): Promise<void> =>

@@ -1,28 +1,31 @@
-import type { Sql } from "postgres";
 import { Failure } from "../../../machines/failure.ts";
-import { type SessionId, sessionId, type TurnId, turnId } from "../../../machines/ids.ts";
-import type { Turn } from "../../../machines/protocol/turns.ts";
-import type { Store } from "../../../persistence/store.ts";
+import { type InteractionId, type SessionId, sessionId, type TurnId } from "../../../machines/ids.ts";
 import type { Conversations } from "../conversations.ts";
 import { takeOverFromPredecessors } from "../predecessors.ts";
 import { LIMITS, node, rivera } from "../testing/scene.ts";
 import { startUpkeep } from "../upkeep.ts";
+import { ASKING_TOOLS, askingTools } from "./asking-tools.ts";
 import { Gate } from "./gate.ts";
+import { Hands } from "./hands.ts";
 import { heldStore } from "./held-store.ts";
-import { Oracle, type Stored } from "./oracle.ts";
+import { Oracle } from "./oracle.ts";
+import { SimulatedPlatform } from "./platform.ts";
 import { Random } from "./random.ts";
 import { randomModel } from "./random-model.ts";
 import { type StepClock, Time } from "./step-clock.ts";
+import { type Database, sessionRow, storedOf } from "./stored.ts";
 import { Tab } from "./tab.ts";
-import { type Effect, tools } from "./tools.ts";
+import { type Effect, TOOL_NAMES, tools } from "./tools.ts";
 
-type Database = { readonly sql: Sql; readonly store: Store };
 type Scene = ReturnType<typeof node>;
 type Node = Scene & { readonly name: string; readonly clock: StepClock; state: Life; stop(): Promise<void> };
 type Life = "starts" | "lives" | "drains" | "frozen" | "woken" | "gone";
 
 /** Steps that a life is given to come to rest, once nothing new is asked of it. */
 const REST_STEPS = 4_000;
+
+/** The same seed lives two lives: with questions and without. */
+const ASKING = 2 ** 31;
 
 /** A whole world on a real database: nodes that come and go, tabs, a model and tools, all moved by one seed. */
 export class SimulatedWorld {
@@ -35,23 +38,38 @@ export class SimulatedWorld {
   readonly #nodes: Node[] = [];
   readonly #tabs: Tab[] = [];
   readonly #session: SessionId;
-  readonly #said: string[] = [];
   readonly #faulty: boolean;
+  readonly #hands: Hands;
+  /** Undefined in a life without questions and buttons. */
+  readonly #platform: SimulatedPlatform | undefined;
 
-  private constructor(db: Database, seed: number) {
+  private constructor(db: Database, seed: number, asks: boolean) {
     this.#db = db;
-    this.#random = new Random(seed);
+    this.#random = new Random(asks ? seed + ASKING : seed);
     this.#gate = new Gate(this.#random);
     this.#session = sessionId(this.#random.uuid());
     this.#faulty = this.#random.happens(0.4);
+    this.#hands = new Hands(this.#random);
+    this.#platform = asks ? new SimulatedPlatform(this.#random.happens(0.6)) : undefined;
     for (const name of ["left", "right"]) this.#tabs.push(new Tab(name, this.#session, rivera, this.#oracle));
   }
 
-  static async begin(db: Database, seed: number): Promise<SimulatedWorld> {
-    const world = new SimulatedWorld(db, seed);
+  /** `asks`: with questions, proposals and buttons. */
+  static async begin(db: Database, seed: number, asks: boolean): Promise<SimulatedWorld> {
+    const world = new SimulatedWorld(db, seed, asks);
     await db.store.sessions.create(world.#session, rivera.principal.userId, "test");
     world.#nodeStarts();
     return world;
+  }
+
+  /** Milliseconds since 1970, as this world counts them. */
+  get now(): number {
+    return this.#time.now;
+  }
+
+  /** How often each answer was given, and each kind of signal was sent. */
+  get seen(): ReadonlyMap<string, number> {
+    return this.#oracle.seen;
   }
 
   get problems(): readonly string[] {
@@ -61,7 +79,8 @@ export class SimulatedWorld {
   /** One random step, then the checks that hold at every moment. */
   async step(): Promise<void> {
     await this.#does(this.#random.weighted(this.#steps()));
-    if (this.#random.happens(0.1)) this.#oracle.history(this.#session, await this.#entries(), false);
+    if (this.#random.happens(0.1))
+      this.#oracle.history(this.#session, await this.#db.store.histories.load(this.#session, 0), false);
   }
 
   /** Nothing new is asked: everything must come to rest by itself. Then the checks that hold at the end. */
@@ -75,7 +94,7 @@ export class SimulatedWorld {
       await this.#does(this.#gate.isEmpty ? "a while passes" : "something happens");
     }
     if (!(await this.#isAtRest())) this.#oracle.broken(`does not come to rest: ${this.#gate.waiting.join(", ")}`);
-    const stored = await this.#stored();
+    const stored = await storedOf(this.#db, this.#session, this.#platform);
     this.#oracle.settled(this.#session, stored, new Map(this.#tabs.map((tab) => [tab.name, tab.view])));
     for (const tab of this.#tabs) {
       if (tab.unanswered.size > 0) this.#oracle.broken(`${tab.name} waits for ${tab.unanswered.size} answers`);
@@ -97,15 +116,20 @@ export class SimulatedWorld {
   }
 
   #steps(): readonly (readonly [number, string])[] {
+    const asking = this.#platform === undefined ? 0 : 1;
+    // Who is asked mostly answers, and a question that finds a message waiting is never put.
+    const isAsked = this.#tabs.some((tab) => tab.isReady && tab.view.pending !== null);
+    const isBusy = this.#tabs.some((tab) => tab.view.status === "turning");
+    const speaks = asking === 0 ? 5 : isAsked ? 0.5 : isBusy ? 0.8 : 6;
     return [
       [this.#gate.isEmpty ? 0 : 60, "something happens"],
       [6, "a moment passes"],
       [1.5, "a while passes"],
       [2, "a tab connects"],
       [1, "a tab leaves"],
-      [5, "a tab speaks"],
+      [speaks, "a tab speaks"],
       [1, "a tab repeats itself"],
-      [2.5, "a tab cancels"],
+      [2.5 - asking * 1.5, "a tab cancels"],
       [0.6, "a page is read"],
       [0.3, "a node dies"],
       [0.3, "an actor crashes"],
@@ -114,6 +138,10 @@ export class SimulatedWorld {
       [0.25, "a node drains"],
       [1, "a node starts"],
       [this.#faulty ? 0.5 : 0, "the database falters"],
+      [isAsked ? 20 : 0, "a tab answers"],
+      [asking * 0.3, "a tab answers anything"],
+      [asking * 0.6, "a tab insists"],
+      [asking * 3, "a button is pressed"],
     ];
   }
 
@@ -139,14 +167,20 @@ export class SimulatedWorld {
         tab.disconnect();
         return;
       case "a tab speaks":
-        if (!tab.isReady) return "nobody can speak";
-        return this.#speaks(tab, this.#random.uuid());
+        return tab.isReady ? this.#hands.speaks(tab) : "nobody can speak";
       case "a tab repeats itself":
-        if (!tab.isReady || this.#said.length === 0) return "nobody can repeat";
-        return this.#speaks(tab, this.#random.one(this.#said));
+        return tab.isReady ? this.#hands.repeats(tab) : "nobody can repeat";
       case "a tab cancels":
-        if (tab.isReady) return await this.#cancels(tab);
+        if (tab.isReady) return this.#hands.cancels(tab, await this.#lastTurns());
         return;
+      case "a tab answers":
+        return this.#hands.answers(this.#tabs);
+      case "a tab answers anything":
+        return tab.isReady ? this.#hands.answersAnything(tab) : "nobody can answer";
+      case "a tab insists":
+        return tab.isReady ? this.#hands.insists(tab) : "nobody can insist";
+      case "a button is pressed":
+        return this.#hands.presses(this.#random.happens(0.5) ? this.#tabs : [...this.#tabs].reverse());
       case "a page is read":
         current?.conversations.page(this.#session, rivera).catch(() => undefined);
         return;
@@ -185,22 +219,20 @@ export class SimulatedWorld {
     if (this.#current?.state === "lives") tab.connect(this.#current.conversations as Conversations);
   }
 
-  #speaks(tab: Tab, id: string): string {
-    const at = this.#said.indexOf(id);
-    if (at === -1) this.#said.push(id);
-    tab.send({ type: "message", id, text: `message ${at === -1 ? this.#said.length : at + 1}` });
-    return `${tab.name} says message ${at === -1 ? this.#said.length : at + 1}`;
+  async #lastTurns(): Promise<readonly string[]> {
+    const rows = await this.#db.sql<{ turn: string }[]>`
+      select turn_id as turn from inbox where session_id = ${this.#session} and turn_id is not null
+      order by ordinal desc limit 3`;
+    return rows.map(({ turn }) => turn);
   }
 
-  async #cancels(tab: Tab): Promise<string> {
-    const rows = await this.#db.sql<{ turn: string; state: string }[]>`
-      select turn_id as turn, state from inbox where session_id = ${this.#session} and turn_id is not null
-      order by ordinal desc limit 3`;
-    const named = this.#random.happens(0.5)
-      ? this.#random.one([...rows.map((row) => row.turn), this.#random.uuid()])
-      : undefined;
-    tab.send({ type: "cancel", id: this.#random.uuid(), ...(named !== undefined && { turn_id: turnId(named) }) });
-    return `${tab.name} cancels ${named ?? "what runs"}`;
+  /** Proposals that a tab shows, and so may be revised. */
+  #proposed(): readonly InteractionId[] {
+    const cards = this.#tabs.flatMap((tab) => tab.view.turns.flatMap(({ blocks }) => blocks));
+    const ids = cards.flatMap(({ content }) =>
+      content["kind"] === "plan_proposal" ? [content["interaction_id"]] : [],
+    );
+    return [...new Set(ids)] as InteractionId[];
   }
 
   /** Leases run on the database's clock, so it is moved as well. */
@@ -226,12 +258,23 @@ export class SimulatedWorld {
       asked: (_: unknown, signal: AbortSignal) =>
         this.#oracle.asks({ node: name, session: this.#session, signal }, isLive),
     };
+    const happened = (effect: Effect) => this.#happened(effect);
+    const platform = this.#platform;
+    const names = platform === undefined ? TOOL_NAMES : [...TOOL_NAMES, ...ASKING_TOOLS, ...ASKING_TOOLS];
     const scene = node(heldStore(this.#db.store, gate, name), {
-      model: randomModel(random, gate, name, watch),
-      tools: tools(random, gate, name, (effect) => this.#happened(effect)),
+      model: randomModel(random, gate, name, names, watch),
+      tools: [
+        ...tools(random, gate, name, happened),
+        ...(platform === undefined ? [] : askingTools(random, gate, name, () => this.#proposed())),
+        ...(platform?.tools(random, gate, name, (effect) => this.#wrote(effect)) ?? []),
+      ],
       clock,
       chance: random,
-      settings: { leaseMs: 30_000, hibernateAfterMs: random.one([0, 0, 500]), queueBound: LIMITS.queued_messages },
+      settings: {
+        leaseMs: 30_000,
+        hibernateAfterMs: random.one(platform === undefined ? [0, 0, 500] : [0, 0, 500, 8_000]),
+        queueBound: LIMITS.queued_messages,
+      },
       opening: () => gate.hold(name, "capabilities", async () => {}),
     });
     const made: Node = { ...scene, name, clock, state: "starts", stop: async () => {} };
@@ -309,8 +352,9 @@ export class SimulatedWorld {
     if (!this.#gate.isEmpty || this.#current?.state !== "lives") return false;
     if (this.#tabs.some((tab) => !tab.isReady || tab.unanswered.size > 0)) return false;
     if (this.#nodes.some((one) => one.state !== "gone" && one.directory.size > 0)) return false;
-    const { unsettled, isHeld } = await this.#row();
-    return unsettled === 0 && !isHeld;
+    const { unsettled, isHeld, open_until } = await sessionRow(this.#db, this.#session);
+    const isOver = open_until !== null && open_until.getTime() <= this.now;
+    return unsettled === 0 && !isHeld && !isOver;
   }
 
   /** What changes the world outside left its intent in the database before it left. */
@@ -320,28 +364,16 @@ export class SimulatedWorld {
     if (intents.length === 0) this.#oracle.broken(`${effect.tool} was run before its intent was stored`);
   }
 
-  async #entries() {
-    return await this.#db.store.histories.load(this.#session, 0);
-  }
-
-  async #stored(): Promise<Stored> {
-    const rows = await this.#db.sql<Stored["rows"][number][]>`
-      select command_id as command, turn_id as turn, state from inbox where session_id = ${this.#session}`;
-    const turns: readonly Turn[] = await this.#db.store.turns.page(this.#session, 1_000);
-    return { ...(await this.#row()), rows: [...rows], turns, entries: await this.#entries() };
-  }
-
-  /** An owner whose lease ran out is none: what it left at rest is asleep. */
-  async #row(): Promise<Row> {
-    const [row] = await this.#db.sql<[Row]>`
-      select case when status = 'resting' and until < now() then 'hibernated' else status end as status,
-        coalesce(until >= now(), false) as "isHeld", coalesce(until < now(), false) as "hasLapsed", unsettled
-      from sessions where id = ${this.#session}`;
-    return row;
+  /** A plan is written for an answer or a button that is in the database. */
+  async #wrote(effect: Effect): Promise<void> {
+    this.#oracle.happened(effect);
+    const { key, tool } = effect;
+    if (!this.#oracle.asking.mayWrite(key)) this.#oracle.broken(`${tool} ${key} was asked for by nobody`);
+    const intents = await this.#db.sql`
+      select 1 from tool_calls where key = ${key} union all select 1 from actions where command_id::text = ${key}`;
+    if (intents.length === 0) this.#oracle.broken(`${tool} ${key} was run before its intent was stored`);
   }
 }
-
-type Row = Pick<Stored, "status" | "isHeld" | "hasLapsed"> & { readonly unsettled: number };
 
 class Simulated extends Error {}
 

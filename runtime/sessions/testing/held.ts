@@ -53,3 +53,22 @@ export function losing(store: Store, path: `${keyof Store}.${string}`) {
   };
   return { store: lossy, arm };
 }
+
+/** `store` with every call told to `tick`: before its statement leaves and after its answer came. */
+export function ticking(store: Store, tick: (what: string) => void): Store {
+  const parts = Object.entries(store).map(([part, methods]) => {
+    const told = Object.entries(methods as unknown as Record<string, Method>).map(([name, method]) => [
+      name,
+      async (...input: readonly unknown[]) => {
+        tick(`${part}.${name}`);
+        try {
+          return await method.call(methods, ...input);
+        } finally {
+          tick(`${part}.${name} answered`);
+        }
+      },
+    ]);
+    return [part, Object.fromEntries(told)];
+  });
+  return Object.fromEntries(parts) as Store;
+}

@@ -51,12 +51,12 @@ export type SceneOptions = {
 };
 
 /** A database that outlives the nodes in it: a second `node` is the process after a restart. */
-export async function database(blobs?: BlobStore) {
+export async function database(blobs?: BlobStore, now?: () => number) {
   const { url, drop } = await testDatabase();
   const ring = keyRing(`k1:${randomBytes(32).toString("base64")}`);
   const statements: string[] = [];
   const sql = connect(url, { max: 6, onStatement: (text) => statements.push(text) });
-  const store = await openStore({ sql, ring, ...(blobs && { blobs }) });
+  const store = await openStore({ sql, ring, ...(blobs && { blobs }), ...(now && { now }) });
   return {
     sql,
     store,
@@ -94,6 +94,7 @@ export function node(store: Store, options: SceneOptions) {
     observe: (event) => events.push(event),
     settings: {
       agent: "test",
+      planTools: { read: "plan_get", create: "plan_create", update: "plan_update" },
       limits: { steps: 6, ms: 60_000, tokens: 100_000, repeats: 5, unknownSteps: 3 },
       maxOutputTokens: 1_000,
       queueBound: LIMITS.queued_messages,
