@@ -30,6 +30,11 @@ export function decode(frame: string, bytes: number, limits: Limits): Decoded {
   } catch {
     return refused("invalid_json", "a frame is one JSON object", glimpseId(frame));
   }
+  return checked(raw, limits);
+}
+
+/** A command that came as an object, whoever wrote it. */
+export function checked(raw: unknown, limits: Limits): Decoded {
   const id = ownId(raw);
   const parsed = commandSchema.safeParse(raw);
   if (!parsed.success) return refused("invalid_command", complaint(parsed.error.issues[0]), id);

@@ -1,4 +1,6 @@
 import { Failure } from "../../machines/failure.ts";
+import { aguiRoute } from "./agui-route.ts";
+import type { RunStream } from "./agui-run.ts";
 import { responder } from "./answer.ts";
 import { originCheck, ownOrigins, ownUrl } from "./origin.ts";
 import { httpRoutes, register } from "./routes.ts";
@@ -32,6 +34,7 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
   const random = services.random ?? Math.random;
   const sockets = new Set<Socket>();
   const natives = new Set<WebSocket<Carried>>();
+  const runs = new Set<RunStream>();
   let draining = false;
   let allowed = originCheck(services.origins ?? [], services.allowNoOrigin);
   const isAllowed = (origin: string) => allowed(origin);
@@ -59,10 +62,11 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
         .catch((err: unknown) => log.error("upgrade failed", { err }));
     },
     open(ws) {
-      const carried = ws.getUserData();
-      carried.socket = openSocket(wireOf(ws), carried.seat, services, timers);
-      sockets.add(carried.socket);
       natives.add(ws);
+      const carried = ws.getUserData();
+      const wire = wireOf(ws, () => natives.has(ws));
+      carried.socket = openSocket(wire, carried.seat, services, timers);
+      sockets.add(carried.socket);
     },
     message(ws, message, isBinary) {
       const { socket } = ws.getUserData();
@@ -84,7 +88,8 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
       socket.closed();
     },
   });
-  register(app, httpRoutes(services, isAllowed, isDraining), services);
+  const agui = aguiRoute(services, isAllowed, isDraining, timers, runs);
+  register(app, httpRoutes(services, isAllowed, isDraining, agui), services);
 
   const listening = await listen(app, host, services.port);
   const port = uws.us_socket_local_port(listening as unknown as Parameters<typeof uws.us_socket_local_port>[0]);
@@ -116,8 +121,9 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
     async closeAll(code, reason) {
       draining = true;
       stopListening();
-      const ending = [...sockets];
-      for (const socket of ending) socket.end(code, reason);
+      const ending = [...sockets, ...runs];
+      for (const socket of [...sockets]) socket.end(code, reason);
+      for (const run of [...runs]) run.drain();
       // The native layer does not say who answered, so a fixed moment has to do.
       if (ending.length > 0) await new Promise<void>((resolve) => timers.after(CLOSE_LINGER, resolve));
       close();
@@ -137,11 +143,37 @@ function accept(res: HttpResponse, hello: Hello, seat: Seat, context: us_socket_
   else upgrade();
 }
 
-function wireOf(ws: WebSocket<Carried>): SocketWire {
+/** What surely fits into the native layer's 16 KiB: more of it, or behind something that waits, is sent one by one. */
+const CORKED_CHARACTERS = 4_096;
+
+/** Frames that are made in one go leave in one system call: a turn makes many, and a call costs more than a frame. */
+function wireOf(ws: WebSocket<Carried>, isOpen: () => boolean): SocketWire {
+  let waiting: string[] = [];
+  let characters = 0;
+  const flush = (): void => {
+    if (!isOpen()) return;
+    const frames = waiting;
+    const isSmall = characters <= CORKED_CHARACTERS && ws.getBufferedAmount() === 0;
+    waiting = [];
+    characters = 0;
+    const sendAll = () => {
+      for (const frame of frames) ws.send(frame);
+    };
+    if (isSmall) ws.cork(sendAll);
+    else sendAll();
+    // What waited behind these frames alone hears nothing of the network.
+    ws.getUserData().socket?.drained();
+  };
   return {
-    send: (frame) => void ws.send(frame),
-    buffered: () => ws.getBufferedAmount(),
-    end: (code, reason) => ws.end(code, reason),
+    send(frame) {
+      if (waiting.push(frame) === 1) process.nextTick(flush);
+      characters += frame.length;
+    },
+    buffered: () => ws.getBufferedAmount() + characters,
+    end(code, reason) {
+      flush();
+      ws.end(code, reason);
+    },
   };
 }
 

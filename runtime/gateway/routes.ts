@@ -9,6 +9,7 @@ import {
   receiving,
   refusal,
 } from "./answer.ts";
+import { type StreamHandler, streaming } from "./event-stream.ts";
 import { operatorCheck } from "./operator.ts";
 import type { OriginCheck } from "./origin.ts";
 import type { Login } from "./platform-login.ts";
@@ -19,8 +20,11 @@ import { uploadRoute } from "./upload-route.ts";
 import type { TemplatedApp } from "./uws.ts";
 
 type Method = "get" | "post" | "del";
-/** `receive` is a POST that brings a body. */
-type Methods = { readonly [M in Method]?: Handler } & { readonly receive?: BodyHandler };
+/** `receive` is a POST that brings a body, `stream` one that is answered with a stream. */
+type Methods = { readonly [M in Method]?: Handler } & {
+  readonly receive?: BodyHandler;
+  readonly stream?: StreamHandler;
+};
 type Route = { readonly pattern: string; readonly methods: Methods };
 
 /** The HTTP routes of PROTOCOL.md, in one table. */
@@ -28,6 +32,7 @@ export function httpRoutes(
   services: GatewayServices,
   isAllowed: OriginCheck,
   isDraining: () => boolean,
+  agui: StreamHandler,
 ): readonly Route[] {
   const sessions = sessionRoutes(services, isAllowed, isDraining);
   const isOperator = operatorCheck(services.operatorToken);
@@ -46,6 +51,7 @@ export function httpRoutes(
     { pattern: "/v1/sessions", methods: { get: sessions.list, post: sessions.create } },
     { pattern: "/v1/sessions/:id", methods: { get: sessions.page, del: sessions.erase } },
     { pattern: "/v1/sessions/:id/uploads", methods: { receive: uploadRoute(services, isAllowed, isDraining) } },
+    { pattern: "/v1/agui", methods: { stream: agui } },
     { pattern: "/v1/socket", methods: { get: () => refusal("invalid_request", "this is a WebSocket address") } },
     { pattern: "/v1/*", methods: { get: notFound } },
     { pattern: "/*", methods: { get: staticFiles(services.consoleDir) } },
@@ -61,6 +67,7 @@ export function register(app: TemplatedApp, routes: readonly Route[], { log }: P
     }
     if (methods.post) app.post(pattern, answering(log, methods.post));
     if (methods.receive) app.post(pattern, receiving(log, methods.receive));
+    if (methods.stream) app.post(pattern, streaming(log, methods.stream));
     if (methods.del) app.del(pattern, answering(log, methods.del));
     const otherwise = pattern.endsWith("*") ? notFound : wrongMethod(methods);
     app.any(pattern, answering(log, otherwise));
@@ -68,7 +75,7 @@ export function register(app: TemplatedApp, routes: readonly Route[], { log }: P
 }
 
 function wrongMethod(methods: Route["methods"]): Handler {
-  const posts = methods.post ?? methods.receive;
+  const posts = methods.post ?? methods.receive ?? methods.stream;
   const names = [methods.get && "GET, HEAD", posts && "POST", methods.del && "DELETE"].filter(Boolean);
   const answer = refusal("method_not_allowed", "this address does not take that method");
   return () => ({ ...answer, headers: [...(answer.headers ?? []), ["Allow", names.join(", ")]] });

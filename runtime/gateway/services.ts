@@ -38,7 +38,7 @@ export type GatewayServices = {
 export interface Gateway {
   readonly url: string;
   readonly port: number;
-  /** Open sockets. */
+  /** Open sockets, without runs that are streamed over HTTP. */
   sockets(): number;
   /**
    * Tells every socket to come back after `reconnectAfterMs` and up to as much again at random, and refuses new
@@ -46,7 +46,7 @@ export interface Gateway {
    */
   announceDrain(reconnectAfterMs: number): void;
   stopListening(): void;
-  /** Sends every socket a close frame, gives them a second to answer, then cuts every connection. */
+  /** Ends every streamed run in order, sends every socket a close frame, gives them a second to answer, then cuts every connection. */
   closeAll(code: number, reason: string): Promise<void>;
   /** Cuts everything at once. */
   close(): void;
@@ -60,5 +60,7 @@ export const LOGIN_RECHECK = 30_000;
 export const LOGIN_FRESH = 5_000;
 /** How long a client may take to answer a close frame. */
 export const CLOSE_LINGER = 1_000;
+/** A run input carries the whole conversation of its client. */
+export const RUN_INPUT_BYTES = 4_194_304;
 /** What a frame may exceed its limit by and still be answered. */
 export const OVERSIZE_MARGIN = 1_048_576;

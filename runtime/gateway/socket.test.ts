@@ -260,7 +260,7 @@ const streamed = (id: string, n: number): Signal => ({
 });
 const randomBlock = randomUUID();
 
-test("a slow client gets merged text, whole and in order", async () => {
+test("E-02 a slow client gets merged text, whole and in order", async () => {
   await open({ limits: { ...LIMITS, send_buffer_bytes: 64_000_000 } });
   const client = await join();
   client.socket.pause();
@@ -283,7 +283,7 @@ test("a slow client gets merged text, whole and in order", async () => {
   ).toBe(text.repeat(6_000));
 });
 
-test("one frame larger than the send buffer gets through to a client that reads, with all that follows", async () => {
+test("E-02 one frame larger than the send buffer gets through to a client that reads, with all that follows", async () => {
   await open();
   const client = await join();
   client.socket.pause();
@@ -296,7 +296,7 @@ test("one frame larger than the send buffer gets through to a client that reads,
   expect(client.frames[1]?.data["message"]).toBe(message);
 });
 
-test("a client that is too slow is let go with 4413 and what it held is given up", async () => {
+test("E-02 a client that is too slow is let go with 4413 and what it held is given up", async () => {
   await open();
   const client = await join();
   client.socket.pause();

@@ -8,6 +8,7 @@ import { watchLogin } from "./login-watch.ts";
 import { createOutbox, type Wire } from "./outbox.ts";
 import { allowance } from "./rate.ts";
 import { type GatewayServices, HEARTBEAT_AFTER, LOGIN_FRESH, LOGIN_RECHECK, SILENCE_LIMIT } from "./services.ts";
+import { signalPacking } from "./signal-packing.ts";
 import type { Timers } from "./timers.ts";
 
 /** Whose socket this is and where it wants to go on. */
@@ -34,7 +35,7 @@ type Services = Pick<GatewayServices, "conversations" | "authenticate" | "limits
 /** One client on one session, from the open socket to its end. */
 export function openSocket(wire: SocketWire, seat: Seat, services: Services, timers: Timers): Socket {
   const { conversations, limits, log } = services;
-  const outbox = createOutbox(wire, limits.send_buffer_bytes);
+  const outbox = createOutbox(wire, limits.send_buffer_bytes, signalPacking);
   const commands = allowance(limits.commands_per_second, timers.now);
   const pings = allowance(limits.commands_per_second, timers.now);
   let open = true;
@@ -100,7 +101,7 @@ export function openSocket(wire: SocketWire, seat: Seat, services: Services, tim
 
   async function attach(): Promise<void> {
     try {
-      const joined = await conversations.attach(seat.sessionId, seat.caller, seat.after, { send, close: end });
+      const joined = await conversations.attach(seat.sessionId, seat.caller, seat.after, { send: pass, close: end });
       if (open) attachment = joined;
       else joined.detach();
     } catch (error) {
@@ -131,6 +132,12 @@ export function openSocket(wire: SocketWire, seat: Seat, services: Services, tim
   function undelivered({ id }: SessionCommand, error: unknown): void {
     log.error("deliver failed", { session_id: seat.sessionId, command_id: id, err: error });
     tell("error", { id, code: "unavailable", message: "the command could not be taken: send it again" });
+  }
+
+  function pass(signal: Signal): void {
+    send(signal);
+    // The platform refused the login to a tool: what it says of this socket's can't wait for the next look.
+    if (open && signal.kind === "auth_expired") void login.ask();
   }
 
   function send(signal: Signal): void {

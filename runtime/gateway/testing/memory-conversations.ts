@@ -1,14 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { blobId, type SessionId, sessionId } from "../../../machines/ids.ts";
-import type { MessageCommand } from "../../../machines/protocol/commands.ts";
+import type { Command, MessageCommand } from "../../../machines/protocol/commands.ts";
 import type { Limits, PlainKind, PlainSignal, SignalData } from "../../../machines/protocol/signals.ts";
 import { type Attachment, type Caller, type Conversations, Refused, type Sink } from "../../sessions/conversations.ts";
 
+type SessionCommand = Exclude<Command, { type: "ping" }>;
 type Room = { readonly owner: string; readonly sinks: Set<Sink> };
 
 export type MemoryConversations = Conversations & {
   /** What was delivered, in order. */
-  readonly delivered: { readonly session: SessionId; readonly id: string }[];
+  readonly delivered: { readonly session: SessionId; readonly id: string; readonly command: SessionCommand }[];
   readonly uploaded: { readonly session: SessionId; readonly mime: string; readonly bytes: Uint8Array }[];
   readonly refreshed: Caller[];
   readonly attachedAfter: (number | undefined)[];
@@ -18,6 +19,10 @@ export type MemoryConversations = Conversations & {
   /** What `deliver` waits for before it answers. */
   beforeReceipt: (text: string) => Promise<void>;
   beforeAttach: () => Promise<void>;
+  /** What is stored: a client without a cursor is sent it as `resync`, or nothing when undefined. */
+  stored: Pick<SignalData<"resync">, "turns" | "state"> | undefined;
+  /** Answers a command instead of the usual receipt. */
+  answer: (session: SessionId, command: SessionCommand) => PlainSignal | undefined;
 };
 
 const AT = "2026-01-01T00:00:00.000Z";
@@ -43,10 +48,13 @@ export function memoryConversations(limits: Limits): MemoryConversations {
     sinks: (id) => [...(rooms.get(id)?.sinks ?? [])],
     beforeReceipt: async () => {},
     beforeAttach: async () => {},
+    stored: undefined,
+    answer: () => undefined,
 
-    async create(caller) {
-      const id = sessionId(randomUUID());
-      rooms.set(id, { owner: caller.principal.userId, sinks: new Set() });
+    async create(caller, wanted) {
+      const id = wanted ?? sessionId(randomUUID());
+      if (rooms.has(id)) own(id, caller);
+      else rooms.set(id, { owner: caller.principal.userId, sinks: new Set() });
       return id;
     },
     async list(caller) {
@@ -63,8 +71,7 @@ export function memoryConversations(limits: Limits): MemoryConversations {
       own(id, caller);
       return {
         session_id: id,
-        turns: [],
-        state: { ...state, queue: [] },
+        ...(conversations.stored ?? { turns: [], state: { ...state, queue: [] } }),
         seq: 0,
         ...(before && { before: before - 1 }),
       };
@@ -95,6 +102,8 @@ export function memoryConversations(limits: Limits): MemoryConversations {
         simulated: true,
       };
       sink.send(plain(id, "session_opened", { ...opened, limits }));
+      const { stored } = conversations;
+      if (after === undefined && stored) sink.send(plain(id, "resync", { from_turn: 1, seq: 0, ...stored }));
       return attachment(id, room, sink);
     },
   };
@@ -103,7 +112,9 @@ export function memoryConversations(limits: Limits): MemoryConversations {
   function attachment(id: SessionId, room: Room, sink: Sink): Attachment {
     return {
       async deliver(command) {
-        conversations.delivered.push({ session: id, id: command.id });
+        conversations.delivered.push({ session: id, id: command.id, command });
+        const own = conversations.answer(id, command);
+        if (own !== undefined) return own;
         if (command.type === "cancel") return plain(id, "cancel_receipt", { id: command.id, cancelled: [] });
         await conversations.beforeReceipt((command as MessageCommand).text);
         return plain(id, "message_accepted", { id: command.id, turn_id: randomUUID(), queued: false });
