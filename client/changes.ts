@@ -1,4 +1,10 @@
+import type { SignalData } from "../machines/protocol/signals.ts";
+import type { ActionDone } from "../machines/protocol/turns.ts";
+import { newestRevision } from "./interactions.ts";
 import { type Activity, type BlockView, blockText, type Ending, type TurnView, type View } from "./view.ts";
+
+/** So many endings of interactions are kept; of older ones the turn that followed still tells. */
+const MOST_RESOLVED = 100;
 
 /**
  * Changes the turn a signal belongs to: the one it names, else the one that holds `blockId`, else the one that runs.
@@ -72,4 +78,21 @@ export function endTurn(view: View, turnId: string, ending: Ending): View {
     blocks: turn.blocks.map((block) => (block.finished ? block : { ...block, finished: true })),
     activity: turn.activity.map((one) => (one.outcome === undefined ? { ...one, outcome: "unknown" } : one)),
   }));
+}
+
+/** Keeps an action with the turn that holds its card. That of a card that is not held comes with its turn, when it is read. */
+export function addAction(view: View, action: ActionDone): View {
+  const at = view.turns.findLastIndex((turn) => turn.blocks.some((block) => block.block_id === action.block_id));
+  const turn = view.turns[at];
+  if (turn === undefined) return view;
+  const turns = view.turns.with(at, { ...turn, actions: [...turn.actions, action] });
+  return { ...view, turns, actions: turns.flatMap((one) => one.actions) };
+}
+
+/** Closes what is open if it is that, and remembers how it ended: a later revision may be open again. */
+export function resolveInteraction(view: View, ended: SignalData<"interaction_resolved">): View {
+  const { interaction_id } = ended;
+  const pending = view.pending?.id === interaction_id ? null : view.pending;
+  const revision = newestRevision(view, interaction_id);
+  return { ...view, pending, resolved: [...view.resolved, { ...ended, revision }].slice(-MOST_RESOLVED) };
 }

@@ -1,29 +1,44 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { Failure, failureCode } from "../machines/failure.ts";
 import { isUuid } from "../machines/ids.ts";
-import { cancel } from "./commands.ts";
+import { cancel, message } from "./commands.ts";
 import { type ChatSession, openSession } from "./terminal/chat-session.ts";
 import { converse } from "./terminal/interactive.ts";
 import { login } from "./terminal/login.ts";
-import { sayOnce } from "./terminal/one-shot.ts";
-import { printer } from "./terminal/printer.ts";
-import { style } from "./terminal/style.ts";
+import { type AnswerOptions, addItem, answering, carryOut } from "./terminal/one-shot.ts";
+import { type Printer, printer } from "./terminal/printer.ts";
+import { answerCommands } from "./terminal/question.ts";
+import { harmless, shellWord, style } from "./terminal/style.ts";
 import { runningTurn } from "./view.ts";
 
-type Options = { url: string; user: string; session?: string; new?: boolean; cookieFile?: string };
+type Options = AnswerOptions & {
+  readonly url: string;
+  readonly user: string;
+  readonly session?: string;
+  readonly new?: boolean;
+  readonly cookieFile?: string;
+  readonly add?: number;
+};
+
+const URL_UNLESS_SAID = "http://127.0.0.1:8787";
+const USER_UNLESS_SAID = "dr-rivera";
 
 const program = new Command("chat")
   .description(
     "Talk to Assist from a terminal. With a message: says it, prints the answer, exits. Without: a conversation.",
   )
   .argument("[message]", "what to say")
-  .option("--url <url>", "address of the server", "http://127.0.0.1:8787")
-  .option("--user <id>", "user of the demo login", "dr-rivera")
+  .option("--url <url>", "address of the server", URL_UNLESS_SAID)
+  .option("--user <id>", "user of the demo login", USER_UNLESS_SAID)
   .option("--session <id>", "continue this conversation")
   .option("--new", "start a new conversation (the default without --session)")
   .option("--cookie-file <path>", "file with the cookie header of a login at your own platform, instead of --user")
+  .option("--answer <ids...>", "answer the open question by option ids or numbers; needs --session")
+  .option("--accept", "accept the open proposal; needs --session")
+  .option("--dismiss [reason]", "close the open question or proposal without deciding; needs --session")
+  .option("--add <n>", "put item n of the newest product card into a draft plan; needs --session", itemNumber)
   .addHelpText("after", "\nExit codes: 0 answered, 1 failed or not reachable, 2 wrong usage.")
   .exitOverride();
 
@@ -41,17 +56,29 @@ async function main(): Promise<number> {
       : (await readFile(options.cookieFile, "utf8")).trim();
   const session = await openSession(options.url, cookie, options.session);
   try {
-    if (text === undefined) {
+    if (options.add !== undefined) {
+      process.stdout.write(`${harmless(await addItem(session, options.add))}\n`);
+      return 0;
+    }
+    if (text === undefined && !isAnswering(options)) {
       const { stdin: input, stdout: output } = process;
       return await converse(session, talk, { input, output, isTty: input.isTTY === true });
     }
     cancelOnInterrupt(session);
-    const ending = await sayOnce(session, talk, text);
+    const command = text === undefined ? answering(session.pending, options) : message(text);
+    const ending = await carryOut(session, talk, command).finally(() => showOpen(session, talk, options));
     return ending.kind === "completed" || ending.kind === "awaiting" ? 0 : 1;
   } finally {
     session.connection.close();
     process.stderr.write(`session ${session.id}\n`);
   }
+}
+
+/** What waits for an answer in the end, also after an answer that was not taken. */
+function showOpen(session: ChatSession, talk: Printer, options: Options): void {
+  const { pending } = session.view();
+  if (pending === null) return;
+  talk.ask(pending, ["answer it with:", ...answerCommands(chatCommand(options, session.id), pending)]);
 }
 
 function readArguments(): { text: string | undefined; options: Options } {
@@ -64,7 +91,29 @@ function readArguments(): { text: string | undefined; options: Options } {
   if (options.session !== undefined && options.new) program.error("error: --session and --new exclude each other");
   const text = program.args[0];
   if (text?.trim() === "") program.error("error: the message is empty");
+  const doings = [text, options.answer, options.accept, options.dismiss, options.add].filter(
+    (one) => one !== undefined,
+  );
+  if (doings.length > 1) program.error("error: a message, --answer, --accept, --dismiss and --add exclude each other");
+  if (text === undefined && doings.length > 0 && options.session === undefined)
+    program.error("error: --answer, --accept, --dismiss and --add need --session");
   return { text, options: { ...options, url } };
+}
+
+const isAnswering = ({ answer, accept, dismiss }: Options): boolean =>
+  answer !== undefined || accept !== undefined || dismiss !== undefined;
+
+function itemNumber(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError("expected the number of an item");
+  return Number(text);
+}
+
+/** What to type to go on with this session as this user. */
+function chatCommand({ url, user, cookieFile }: Options, session: string): string {
+  const where = url === URL_UNLESS_SAID ? "" : ` --url ${shellWord(url)}`;
+  const named = user === USER_UNLESS_SAID ? "" : ` --user ${shellWord(user)}`;
+  const who = cookieFile === undefined ? named : ` --cookie-file ${shellWord(cookieFile)}`;
+  return `npm run chat --${where}${who} --session ${session}`;
 }
 
 /** The first Ctrl-C stops the answer, the second one stops us. */

@@ -6,6 +6,7 @@ import type {
   Resolution,
   ResolveCommand,
 } from "../machines/protocol/commands.ts";
+import type { ProposalEdits } from "../machines/protocol/interactions.ts";
 import type { PlainSignal } from "../machines/protocol/signals.ts";
 
 /** A random (version 4) uuid. Unlike `crypto.randomUUID`, it also works on pages served without TLS. */
@@ -33,12 +34,29 @@ export const message = (text: string, extras: Extras = {}, id = newId()): Messag
   ...extras,
 });
 
-/** Answers the interaction that is open, in the revision that was shown. */
-export const resolve = (
-  open: { readonly id: string; readonly revision: number },
-  resolution: Resolution,
-  id = newId(),
-): ResolveCommand => ({ type: "resolve", id, interaction_id: open.id, revision: open.revision, resolution });
+/** An interaction in the revision that was shown: `view.pending`, or the two fields of a card. */
+export type Shown = { readonly id: string; readonly revision: number };
+
+/** Ends an interaction. `answer`, `accept` and `dismiss` make the resolution too. */
+export const resolve = (open: Shown, resolution: Resolution, id = newId()): ResolveCommand => ({
+  type: "resolve",
+  id,
+  interaction_id: open.id,
+  revision: open.revision,
+  resolution,
+});
+
+/** Answers a question by the ids of its options (of patients, for a picker), with words of the user's own if they gave any. */
+export const answer = (pending: Shown, selected: readonly string[], text?: string, id = newId()): ResolveCommand =>
+  resolve(pending, { kind: "answered", selected: [...selected], ...(text !== undefined && { text }) }, id);
+
+/** Accepts a proposal. `edits.items` is the whole list: an item that is left out is dropped. */
+export const accept = (pending: Shown, edits?: ProposalEdits, id = newId()): ResolveCommand =>
+  resolve(pending, { kind: "accepted", ...(edits !== undefined && { edits }) }, id);
+
+/** Closes a question or a proposal without deciding anything. */
+export const dismiss = (pending: Shown, reason?: string, id = newId()): ResolveCommand =>
+  resolve(pending, { kind: "dismissed", ...(reason !== undefined && { reason }) }, id);
 
 /** Puts one recommended item of a card into a draft plan. */
 export const addToPlan = (

@@ -95,6 +95,15 @@ describe("resuming", () => {
     expect(statuses.at(-1)).toEqual({ kind: "waiting", attempt: 1, delay_ms: 2500, code: 1012 });
   });
 
+  test("[E-01] a resync that goes back counts: the next connection asks from there", () => {
+    const { clock, server, opens, seqs } = scene();
+    opens();
+    server().says(resync(40), skill(41), resync(12), skill(13));
+    server().closes(1006);
+    clock.pass(500);
+    expect([seqs(), server().url]).toEqual([[41, 13], `ws://127.0.0.1:8787/v1/socket?session=${SESSION}&after=13`]);
+  });
+
   test("retryNow ends a wait at once", () => {
     const { connection, sockets, server, opens } = scene();
     opens();
@@ -160,6 +169,17 @@ describe("ending for good", () => {
     server().closes(code);
     clock.pass(100_000);
     expect([statuses.at(-1), sockets.made.length]).toEqual([{ kind: "ended", reason }, 1]);
+  });
+
+  test("[E-04] a login that ended while the line was dead is seen by the next attempt; what waits is refused", async () => {
+    const { connection, clock, statuses, server, opens } = scene({ probe: async () => 401 });
+    opens();
+    server().says(plain("auth_expired", {}));
+    const waiting = connection.send(message("hello"));
+    clock.pass(60_500);
+    server().closes(1006);
+    await expect(waiting).rejects.toThrow("the login has ended; log in again");
+    expect(statuses.at(-1)).toEqual({ kind: "ended", reason: "login_required" });
   });
 
   test("close() refuses what still waits, and what comes later", async () => {
@@ -270,7 +290,69 @@ describe("heartbeat", () => {
     expect(sockets.made.length).toBe(2);
   });
 
-  test("a socket that neither opens nor closes is given up", async () => {
+  test("[E-07] a line that swallows everything is noticed within a minute; what was not answered goes again under its id", async () => {
+    const { connection, sockets, clock, server, opens } = scene();
+    opens();
+    server().says(resync(4), skill(5));
+    clock.pass(30_000);
+    const said = message("hello", {}, uuid(21));
+    const answer = connection.send(said);
+    clock.pass(29_999);
+    expect([sockets.made.length, server().dropped]).toEqual([1, undefined]);
+    clock.pass(1 + 500);
+    expect([sockets.made.length, server().url]).toEqual([
+      2,
+      `ws://127.0.0.1:8787/v1/socket?session=${SESSION}&after=5`,
+    ]);
+    opens();
+    expect(server().sent).toEqual([said]);
+    server().says(accepted(said.id));
+    expect(await answer).toEqual({ id: said.id, turn_id: TURN, queued: false });
+  });
+
+  test("[E-07] what a connection that was given up says later is not heard", () => {
+    const { connection, clock, server, opens, seqs } = scene();
+    opens();
+    server().says(resync(4), skill(5));
+    const old = server();
+    clock.pass(60_500);
+    opens();
+    old.says(skill(6));
+    old.closes(4401);
+    server().says(skill(6));
+    expect([connection.status, seqs()]).toEqual([{ kind: "open" }, [5, 6]]);
+  });
+
+  test("[E-07] a server that opens the socket and says nothing is given up as well", () => {
+    const { clock, server, statuses } = scene();
+    server().opens();
+    clock.pass(60_000);
+    expect([server().dropped, statuses.at(-1)?.kind]).toEqual([4408, "waiting"]);
+  });
+
+  test("[E-07] a probe that is swallowed too holds nothing up, and its late answer counts no more", async () => {
+    const late: ((status: number) => void)[] = [];
+    const probe = () => new Promise<number>((answer) => late.push(answer));
+    const { sockets, clock, statuses } = scene({ probe });
+    clock.pass(20_000);
+    expect(statuses.at(-1)).toEqual({ kind: "connecting", attempt: 0 });
+    clock.pass(10_000);
+    expect(statuses.at(-1)).toEqual({ kind: "waiting", attempt: 1, delay_ms: 500, code: 4408 });
+    for (const answer of late) answer(401);
+    await new Promise((settled) => setImmediate(settled));
+    clock.pass(500);
+    expect([sockets.made.length, statuses.at(-1)]).toEqual([2, { kind: "connecting", attempt: 1 }]);
+  });
+
+  test("[E-07] a machine that slept notices with the first timer that runs", () => {
+    const { clock, server, opens, statuses } = scene();
+    opens();
+    clock.sleep(3_600_000);
+    clock.pass(0);
+    expect([server().dropped, statuses.at(-1)?.kind]).toEqual([4408, "waiting"]);
+  });
+
+  test("[E-07] a socket that neither opens nor closes is given up", async () => {
     const { clock, statuses, server } = scene();
     clock.pass(20_000);
     await vi.waitFor(() => expect(statuses.at(-1)?.kind).toBe("waiting"));

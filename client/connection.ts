@@ -10,6 +10,8 @@ const SUB_PROTOCOL = "dormouse.v1";
 const PING_AFTER_MS = 25_000;
 const SILENCE_MS = 60_000;
 const OPENING_MS = 20_000;
+/** A probe goes over the same network as the socket, and may be swallowed like it. */
+const PROBE_MS = 10_000;
 /** A connection that lived this long counts as good: the next loss starts the back-off afresh. */
 const SETTLED_MS = 5_000;
 
@@ -170,14 +172,23 @@ export function connect(options: ConnectOptions): Connection {
     }
   }
 
-  async function refused(code: number): Promise<void> {
-    // A probe without an answer is like one that said 503: the server is away.
-    const answer = await options.probe(session).catch(() => 503);
-    if (status.kind === "ended") return;
-    if (answer === 401) end("login_required");
-    else if (answer === 403) end("origin_refused");
-    else if (answer === 404) end("not_found");
-    else wait(code);
+  const ask = async (): Promise<number> => options.probe(session);
+
+  /** Asks once why the socket did not open. No answer is like 503, the server is away; a late one counts no more. */
+  function refused(code: number): void {
+    let waiting = true;
+    const decide = (answer: number) => {
+      if (!waiting) return;
+      waiting = false;
+      stopTimer();
+      if (status.kind === "ended") return;
+      if (answer === 401) end("login_required");
+      else if (answer === 403) end("origin_refused");
+      else if (answer === 404) end("not_found");
+      else wait(code);
+    };
+    stopTimer = clock.after(PROBE_MS, () => decide(503));
+    ask().then(decide, () => decide(503));
   }
 
   function wait(code: number): void {

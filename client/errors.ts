@@ -57,3 +57,13 @@ export class HttpRefused extends Failure {
     this.retryable = status === 503 || status === 429;
   }
 }
+
+/** The loop over a conversation can't go on: `code` says why. A new login, or another session, needs a new conversation. */
+export class ConversationEnded extends Failure {
+  readonly code: "login_required" | "origin_refused" | "not_yours" | "not_found";
+  readonly retryable = false;
+  constructor(code: ConversationEnded["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -149,6 +149,7 @@ test("tool activity is started, completed in place, and never runs on after its 
         { ...call(2), outcome: "unknown" },
       ],
       skills: [],
+      actions: [],
       ending: { kind: "failed", code: "interrupted", message: "The server stopped.", retryable: true },
     },
   ]);
@@ -201,4 +202,72 @@ test("older turns go in front, once", () => {
   expect(olderThan(held)).toBe(3);
   const all = withOlderTurns(withOlderTurns(held, [storedTurnAt(1), storedTurnAt(2)]), [storedTurnAt(1)]);
   expect([all.turns.map((turn) => turn.n), olderThan(all), runningTurn(all)?.n]).toEqual([[1, 2, 3], undefined, 3]);
+});
+
+describe("what was done with a card's button", () => {
+  const card = (n: number) => ({
+    block_id: uuid(n),
+    idx: 0,
+    type: "recommend_supplements",
+    content: { supplements: [] },
+    attempt: 1,
+  });
+  const done = (n: number, product_id: string) => ({
+    block_id: uuid(n),
+    action: "add_to_plan",
+    item: { product_id },
+    result: "done",
+  });
+  const page = (n: number, actions?: ReturnType<typeof done>[]) => ({
+    ...storedTurnAt(n),
+    blocks: [card(100 + n)],
+    ...(actions && { actions }),
+  });
+  const actionsOf = (view: View) => [view.turns.map((turn) => turn.actions), view.actions];
+
+  test("stays with the turn that holds the card, whatever turn runs now", () => {
+    const resync = plain("resync", { from_turn: 1, turns: [page(1), page(2)], state, seq: 2 });
+    const view = apply(
+      [
+        started(3, 3),
+        numbered("action_done", 4, done(101, "a"), { turn_id: uuid(13) }),
+        numbered("action_done", 4, done(101, "a")),
+        numbered("action_done", 5, done(102, "b")),
+      ],
+      applySignal(emptyView, resync),
+    );
+    const [a, b] = [done(101, "a"), done(102, "b")];
+    expect(actionsOf(view)).toEqual([
+      [[a], [b], []],
+      [a, b],
+    ]);
+  });
+
+  test("comes with stored turns, which replace what is held", () => {
+    const [a, b, old] = [done(102, "a"), done(102, "b"), done(101, "old")];
+    const resync = (actions: ReturnType<typeof done>[], seq: number) =>
+      plain("resync", { from_turn: 2, turns: [page(2, actions)], state, seq });
+    const first = apply([numbered("action_done", 3, b)], applySignal(emptyView, resync([a], 2)));
+    const again = withOlderTurns(applySignal(first, resync([a, b], 4)), [page(1, [old])]);
+    expect([actionsOf(first), actionsOf(again)]).toEqual([
+      [[[a, b]], [a, b]],
+      [
+        [[old], [a, b]],
+        [old, a, b],
+      ],
+    ]);
+  });
+
+  test("of a card that is not held changes nothing, also while a turn runs", () => {
+    const view = apply([started(1, 1), numbered("action_done", 2, done(140, "a"))]);
+    expect(actionsOf(view)).toEqual([[[]], []]);
+  });
+
+  test("a turn that is recovered keeps it", () => {
+    const resync = plain("resync", { from_turn: 1, turns: [page(1, [done(101, "a")])], state, seq: 2 });
+    expect(actionsOf(apply([started(1, 3)], applySignal(emptyView, resync)))).toEqual([
+      [[done(101, "a")]],
+      [done(101, "a")],
+    ]);
+  });
 });

@@ -8,7 +8,17 @@ import {
   type UnknownSignal,
 } from "../machines/protocol/signals.ts";
 import type { Block, Turn } from "../machines/protocol/turns.ts";
-import { changeActivity, changeTurn, endTurn, insertBlock, patchBlock, removeBlock, writeText } from "./changes.ts";
+import {
+  addAction,
+  changeActivity,
+  changeTurn,
+  endTurn,
+  insertBlock,
+  patchBlock,
+  removeBlock,
+  resolveInteraction,
+  writeText,
+} from "./changes.ts";
 import type { Ending, TurnView, View } from "./view.ts";
 
 /**
@@ -25,8 +35,14 @@ export function applySignal(view: View, signal: Signal | UnknownSignal): View {
 /** Puts stored turns, all older than those held, in front of them. */
 export function withOlderTurns(view: View, turns: readonly Turn[]): View {
   const first = view.turns[0]?.n ?? Number.POSITIVE_INFINITY;
-  return { ...view, turns: [...turns.filter((turn) => turn.n < first).map(storedTurn), ...view.turns] };
+  return holding(view, [...turns.filter((turn) => turn.n < first).map(storedTurn), ...view.turns]);
 }
+
+const holding = (view: View, turns: readonly TurnView[]): View => ({
+  ...view,
+  turns,
+  actions: turns.flatMap((turn) => turn.actions),
+});
 
 const advance = (view: View, seq: number): View =>
   view.seq !== undefined && seq <= view.seq ? view : { ...view, seq };
@@ -58,6 +74,8 @@ function applyNumbered(view: View, signal: NumberedSignal): View {
     case "interaction_check_results":
     case "citations":
     case "knowledge_base_results":
+    case "treatment_plan":
+    case "interaction_request":
       return showCard(view, signal.data);
     case "skill_loaded":
       return changeTurn(view, at, (turn) => ({ ...turn, skills: [...turn.skills, signal.data.name] }));
@@ -83,7 +101,7 @@ function applyNumbered(view: View, signal: NumberedSignal): View {
       });
     }
     case "action_done":
-      return { ...view, actions: [...view.actions, signal.data] };
+      return addAction(view, signal.data);
     case "compaction_started":
       return { ...view, compacting: true };
     case "compaction_finished":
@@ -91,7 +109,7 @@ function applyNumbered(view: View, signal: NumberedSignal): View {
     case "state_changed":
       return { ...view, status: signal.data.status, pending: signal.data.pending_interaction };
     case "interaction_resolved":
-      return view.pending?.id === signal.data.interaction_id ? { ...view, pending: null } : view;
+      return resolveInteraction(view, signal.data);
     case "context_budget":
       return { ...view, budget: signal.data };
     case "turn_completed": {
@@ -126,16 +144,16 @@ function replaceFrom(view: View, session_id: string, resync: Extract<PlainSignal
   // Turns missed in between would be a silent gap; without the older ones, paging fetches all of them.
   const kept = older.at(-1)?.n === resync.from_turn - 1 ? older : [];
   const replaced = resync.turns.map(storedTurn);
-  const blocks = new Set([...kept, ...replaced].flatMap((turn) => turn.blocks.map((block) => block.block_id)));
+  const pending = resync.state.pending_interaction;
   return {
-    ...view,
+    ...holding(view, [...kept, ...replaced]),
     session_id,
     seq: resync.seq,
     status: resync.state.status,
-    pending: resync.state.pending_interaction,
+    pending,
+    // An ending that a dead owner had told of but not stored is void.
+    resolved: view.resolved.filter(({ interaction_id }) => interaction_id !== pending?.id),
     queue: resync.state.queue,
-    turns: [...kept, ...replaced],
-    actions: view.actions.filter((action) => blocks.has(action.block_id)),
     compacting: false,
   };
 }
@@ -143,7 +161,8 @@ function replaceFrom(view: View, session_id: string, resync: Extract<PlainSignal
 /** A recovered turn starts again under its id: it keeps what is stored of it, and has no ending any more. */
 function startTurn(view: View, started: Extract<NumberedSignal, { kind: "turn_started" }>["data"]): View {
   const held = view.turns.find((turn) => turn.turn_id === started.turn_id);
-  const turn: TurnView = { ...started, blocks: held?.blocks ?? [], activity: [], skills: [] };
+  const { blocks = [], actions = [] } = held ?? {};
+  const turn: TurnView = { ...started, blocks, activity: [], skills: [], actions };
   const others = view.turns.filter((other) => other !== held);
   return { ...view, turns: [...others, turn].sort((a, b) => a.n - b.n) };
 }
@@ -155,10 +174,10 @@ function showCard(view: View, data: { readonly block_id: string } & Readonly<Rec
 
 /** A stored turn as a view. Its blocks count as finished once the turn has an outcome. */
 export function storedTurn(turn: Turn): TurnView {
-  const { turn_id, n, cause, input } = turn;
+  const { turn_id, n, cause, input, actions = [] } = turn;
   const ending = storedEnding(turn);
   const blocks = turn.blocks.map((block) => ({ ...block, finished: ending !== undefined }));
-  return { turn_id, n, cause, input, blocks, activity: [], skills: [], ...(ending && { ending }) };
+  return { turn_id, n, cause, input, blocks, activity: [], skills: [], actions, ...(ending && { ending }) };
 }
 
 function storedEnding({ outcome, reason }: Turn): Ending | undefined {

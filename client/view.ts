@@ -1,5 +1,5 @@
 import type { Limits, SignalData } from "../machines/protocol/signals.ts";
-import type { Block, QueuedTurn, SessionStatus, StateData, Turn } from "../machines/protocol/turns.ts";
+import type { ActionDone, Block, QueuedTurn, SessionStatus, StateData, Turn } from "../machines/protocol/turns.ts";
 
 /** A block as it stands now. Until `finished`, its content is what has been streamed of this attempt. */
 export type BlockView = Block & { readonly finished: boolean };
@@ -28,9 +28,14 @@ export type TurnView = Pick<Turn, "turn_id" | "n" | "cause" | "input"> & {
   readonly blocks: readonly BlockView[];
   readonly activity: readonly Activity[];
   readonly skills: readonly string[];
+  /** What was done with a button of one of its cards, oldest first. */
+  readonly actions: readonly ActionDone[];
   /** Absent while the turn runs. */
   readonly ending?: Ending;
 };
+
+/** How an interaction ended, as `interaction_resolved` told it, and the revision that was the newest then. */
+export type Resolved = SignalData<"interaction_resolved"> & { readonly revision: number };
 
 /** Everything a client shows of one session. Made by `applySignal` only; plain JSON. */
 export type View = {
@@ -45,7 +50,10 @@ export type View = {
   readonly queue: readonly QueuedTurn[];
   /** In order of `n`. */
   readonly turns: readonly TurnView[];
-  readonly actions: readonly SignalData<"action_done">[];
+  /** The actions of all turns held, in their order. */
+  readonly actions: readonly ActionDone[];
+  /** How interactions ended while we listened: the newest 100. Read it with `standing` (interactions.ts). */
+  readonly resolved: readonly Resolved[];
   readonly budget?: SignalData<"context_budget">;
   readonly compacting: boolean;
 };
@@ -57,6 +65,7 @@ export const emptyView: View = {
   queue: [],
   turns: [],
   actions: [],
+  resolved: [],
   compacting: false,
 };
 

@@ -19,6 +19,10 @@ type Props = {
   /** Where files are uploaded to. */
   readonly session: () => Promise<string>;
   readonly running: boolean;
+  /** The running answer was asked to stop. */
+  readonly stopping?: boolean;
+  /** A question waits for its answer: a message would withdraw it. */
+  readonly asked?: boolean;
   readonly disabled?: boolean;
   readonly onSend: (command: MessageCommand) => void;
   readonly onStop: () => void;
@@ -38,11 +42,14 @@ const hint = (
   </>
 );
 
+const withdraws = "Answer the question above. A message instead of an answer withdraws it.";
+
 const bytes = (text: string): number => new TextEncoder().encode(text).length;
 
 /** Where a message is written: Enter sends, Shift+Enter makes a new line. */
 export function Composer(props: Props) {
   const { picked, onPick, patients, plans, limit = usualLimits.text_bytes, running, disabled = false } = props;
+  const { stopping = false, asked = false } = props;
   const { fileLimit = usualLimits.upload_bytes } = props;
   const [text, setText] = useState("");
   const [dropping, setDropping] = useState(false);
@@ -104,7 +111,9 @@ export function Composer(props: Props) {
           ref={field}
           data-testid="message-input"
           aria-label="Message"
-          placeholder="Ask about a patient, a product, an interaction…"
+          placeholder={
+            asked ? "Answer above, or write something else…" : "Ask about a patient, a product, an interaction…"
+          }
           rows={Math.min(8, text.split("\n").length)}
           value={text}
           disabled={disabled}
@@ -126,7 +135,9 @@ export function Composer(props: Props) {
             type="button"
             class="round stop"
             data-testid="stop"
-            aria-label="Stop the answer"
+            aria-label={stopping ? "Stopping…" : "Stop the answer"}
+            title="Stop (Esc)"
+            disabled={stopping}
             onClick={props.onStop}
           >
             <Icon name="stop" />
@@ -139,7 +150,9 @@ export function Composer(props: Props) {
       <p class={used > limit ? "hint problem" : "hint"} aria-live={used > limit ? "polite" : "off"}>
         {used > limit * 0.8
           ? `${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} bytes${used > limit ? ": too long to send" : ""}`
-          : hint}
+          : asked
+            ? withdraws
+            : hint}
       </p>
     </form>
   );

@@ -1,7 +1,9 @@
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { MessageCommand } from "../../machines/protocol/commands.ts";
+import { cancel } from "../commands.ts";
 import { sessionsApi } from "../http.ts";
 import type { SessionContext } from "../store.ts";
+import { runningTurn, type View } from "../view.ts";
 import { type Live, type Outgoing, openLive } from "./live.ts";
 
 export const api = sessionsApi("", (url, init) => fetch(url, init));
@@ -53,6 +55,52 @@ export function useContextOf(live: Live): SessionContext {
     };
   }, [live]);
   return context;
+}
+
+/** The view, but the same object while nothing changes that a card or a list of names depends on: text may stream. */
+export function useCalm(view: View): View {
+  const last = view.turns.at(-1);
+  const card = last?.blocks.findLast(({ type }) => type !== "text" && type !== "thinking");
+  const texts = last?.blocks.filter(({ finished }) => finished).length;
+  const { session_id, status, pending, resolved, actions, turns } = view;
+  const marks = [session_id, status, pending, resolved, actions, turns.length, turns[0]?.n, last?.ending, card, texts];
+  return useMemo(() => view, marks);
+}
+
+export type Stopping = {
+  /** It was asked to stop, and runs on for the moment. */
+  readonly asked: boolean;
+  stop(): void;
+  /** Takes back a message that waits. */
+  takeBack(turnId: string): Promise<void>;
+};
+
+/** Stops the turn that runs, also at Escape, and takes back those that wait. */
+export function useStopping(live: Live, view: View): Stopping {
+  const running = runningTurn(view)?.turn_id;
+  const [asked, setAsked] = useState<string>();
+  const stop = useCallback(() => {
+    if (running === undefined) return;
+    setAsked(running);
+    // A refused stop needs no words: the answer goes on in plain sight, and the button is there again.
+    live.connection.send(cancel(running)).catch(() => setAsked(undefined));
+  }, [live, running]);
+  const takeBack = useCallback(
+    async (turnId: string) => {
+      await live.connection.send(cancel(turnId));
+    },
+    [live],
+  );
+  useEffect(() => {
+    if (running === undefined) return;
+    const onKey = (event: KeyboardEvent) => {
+      const isTaken = event.defaultPrevented || document.querySelector("dialog[open], .menu-open") !== null;
+      if (event.key === "Escape" && !event.isComposing && !isTaken) stop();
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [running, stop]);
+  return { asked: asked !== undefined && asked === running, stop, takeBack };
 }
 
 export type Outbox = {

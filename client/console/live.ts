@@ -9,6 +9,8 @@ export type Live = {
   readonly id: string;
   readonly store: SessionStore;
   readonly connection: Connection;
+  /** The server's clock, milliseconds, as far as its greeting told it. */
+  now(): number;
   /** Loads the turns before those held. */
   older(): Promise<void>;
   close(): void;
@@ -16,12 +18,16 @@ export type Live = {
 
 export function openLive(id: string, api: SessionsApi): Live {
   const store = sessionStore();
+  let ahead = 0;
   const connection = connect({
     url: location.origin,
     session: id,
     socket: (url, protocols) => new WebSocket(url, protocols),
     probe: api.probe,
-    onSignal: (signal) => store.trigger.signal({ signal }),
+    onSignal(signal) {
+      if (signal.kind === "session_opened") ahead = Date.parse(signal.at) - Date.now();
+      store.trigger.signal({ signal });
+    },
     onStatus: (status) => store.trigger.status({ status }),
   });
   const wake = () => {
@@ -33,6 +39,7 @@ export function openLive(id: string, api: SessionsApi): Live {
     id,
     store,
     connection,
+    now: () => Date.now() + ahead,
     async older() {
       const before = olderThan(store.getSnapshot().context.view);
       if (before === undefined) return;

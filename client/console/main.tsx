@@ -5,6 +5,9 @@ import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/conversation.css";
 import "./styles/cards.css";
+import "./styles/asked.css";
+import "./styles/proposal.css";
+import "./styles/meter.css";
 import "./styles/composer.css";
 
 const root = document.getElementById("app");

@@ -1,7 +1,7 @@
+import { useState } from "preact/hooks";
 import type { MessageCommand } from "../../machines/protocol/commands.ts";
 import type { QueuedTurn } from "../../machines/protocol/turns.ts";
 import { inputText } from "../words.ts";
-import { Icon } from "./icons.tsx";
 import type { Outgoing as Message } from "./live.ts";
 
 type OutgoingProps = {
@@ -32,24 +32,50 @@ export function Outgoing({ message: { command, problem }, onRetry, onDiscard }: 
   );
 }
 
-type QueueProps = { readonly waiting: readonly QueuedTurn[]; readonly onTakeBack: (turnId: string) => void };
+type QueueProps = { readonly waiting: readonly QueuedTurn[]; readonly onTakeBack: (turnId: string) => Promise<void> };
 
 /** Accepted messages whose turn has not come. */
 export function Queue({ waiting, onTakeBack }: QueueProps) {
   if (waiting.length === 0) return null;
   return (
     <div class="queue" data-testid="queue">
-      <p>Next</p>
+      <p>Waiting</p>
       <ol>
         {waiting.map(({ turn_id, text }) => (
-          <li key={turn_id}>
-            <span>{text}</span>
-            <button type="button" class="quiet" aria-label={`Take back “${text}”`} onClick={() => onTakeBack(turn_id)}>
-              <Icon name="cross" />
-            </button>
-          </li>
+          <Waiting key={turn_id} text={text} onTakeBack={() => onTakeBack(turn_id)} />
         ))}
       </ol>
     </div>
+  );
+}
+
+type WaitingProps = { readonly text: string; readonly onTakeBack: () => Promise<void> };
+
+function Waiting({ text, onTakeBack }: WaitingProps) {
+  const [state, setState] = useState<"waits" | "going" | "failed">("waits");
+  const words = text === "" ? "(attachment)" : text;
+  const takeBack = () => {
+    setState("going");
+    onTakeBack().catch(() => setState("failed"));
+  };
+  return (
+    <li data-testid="queued">
+      <span class="queued-text">{words}</span>
+      {state === "failed" && (
+        <span class="problem" role="alert">
+          Not taken back
+        </span>
+      )}
+      <button
+        type="button"
+        class="link"
+        data-testid="take-back"
+        aria-label={`Take back “${words}”`}
+        disabled={state === "going"}
+        onClick={takeBack}
+      >
+        {state === "going" ? "Taking back…" : "Take back"}
+      </button>
+    </li>
   );
 }

@@ -193,6 +193,8 @@ describe.skipIf(chromium === undefined)("the console in Chromium", () => {
     const before = await conversation();
     await server.kill("SIGKILL");
     await page.getByText("Reconnecting…").waitFor();
+    expect(await at("retry-in").textContent()).toMatch(/^in \d+ s$/);
+    await Promise.all([page.waitForEvent("websocket"), at("retry-now").click()]);
     server = await scene.start({ PORT: port, GEMINI_BASE_URL: simulator.url, GEMINI_API_KEY: "any" }, server.dataDir);
     await connected();
     expect(await conversation()).toEqual(before);

@@ -1,6 +1,7 @@
 import { never } from "../../machines/failure.ts";
 import type { CardSignal } from "../../machines/protocol/cards.ts";
 import { bySeverity, price } from "../words.ts";
+import { askedLines } from "./question.ts";
 
 /** A card as lines of plain text: a title, then its items indented by two. */
 export function cardLines(card: CardSignal): string[] {
@@ -43,6 +44,13 @@ export function cardLines(card: CardSignal): string[] {
         `${one.title} (${one.category})`,
         ["", one.excerpt],
       ]);
+    case "treatment_plan": {
+      const { change, title, plan_id, patient_name, patient_id, items } = card.data;
+      const what = `Draft plan ${change}: ${title ?? plan_id} for ${patient_name ?? patient_id}`;
+      return titled(what, items, (one) => [[one.brand, one.name].filter(Boolean).join(" "), ["dosing", one.dosing]]);
+    }
+    case "interaction_request":
+      return askedLines(card.data);
     default:
       return never(card);
   }

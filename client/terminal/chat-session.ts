@@ -1,4 +1,5 @@
 import { WebSocket } from "ws";
+import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
 import type { Signal, UnknownSignal } from "../../machines/protocol/signals.ts";
 import type { Turn } from "../../machines/protocol/turns.ts";
 import { type Connection, connect, type Status } from "../connection.ts";
@@ -14,6 +15,8 @@ export type ChatSession = {
   readonly connection: Connection;
   /** The turns that had ended before we came. */
   readonly earlier: readonly Turn[];
+  /** What waited for an answer when we came. */
+  readonly pending: PendingInteraction | null;
   view(): View;
   /** Hears every change until the returned function is called. */
   listen(listener: Listener): () => void;
@@ -25,7 +28,7 @@ export async function openSession(url: string, cookie: string, session: string |
   const api = sessionsApi(url, fetch, headers);
   // Asking first gives a clear answer to a wrong id, instead of a refused upgrade.
   const id = session ?? (await api.create());
-  const turns = session === undefined ? [] : (await api.page(session)).turns;
+  const page = session === undefined ? undefined : await api.page(session);
 
   const listeners = new Set<Listener>();
   let view = emptyView;
@@ -45,7 +48,8 @@ export async function openSession(url: string, cookie: string, session: string |
   return {
     id,
     connection,
-    earlier: turns.filter((turn) => turn.outcome !== undefined),
+    earlier: (page?.turns ?? []).filter((turn) => turn.outcome !== undefined),
+    pending: page?.state.pending_interaction ?? null,
     view: () => view,
     listen(listener) {
       listeners.add(listener);

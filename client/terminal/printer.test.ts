@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import type { Signal } from "../../machines/protocol/signals.ts";
 import { applySignal } from "../reducer.ts";
-import { interactions, supplements } from "../testing/samples.ts";
+import { interactions, plan, question, supplements } from "../testing/samples.ts";
 import { numbered, plain, TURN, uuid } from "../testing/signals.ts";
 import { emptyView, type View } from "../view.ts";
 import { printer } from "./printer.ts";
 import { style } from "./style.ts";
 
-function scene() {
+function scene(paints = false) {
   let out = "";
   let err = "";
-  const talk = printer({ out: (text) => (out += text), err: (text) => (err += text), style: style(false) });
+  const talk = printer({ out: (text) => (out += text), err: (text) => (err += text), style: style(paints) });
   let view: View = emptyView;
   return {
     talk,
@@ -139,4 +139,35 @@ test("text of the model can't steer the terminal", () => {
   const { plays, printed } = scene();
   plays(started(), block(1, "text"), delta(1, 0, "a\u001b[2Jb\u0007\n\tc\u009b0m"));
   expect(printed().out).toBe("a[2Jb\n\tc0m");
+});
+
+test("a stored draft and a question are cards; a question that was printed as a card is not printed again", () => {
+  const { talk, plays, printed } = scene();
+  const { prompt, kind, options = [] } = question;
+  const asked = { interaction_id: uuid(9), revision: 1, kind, prompt, options };
+  plays(started(), finished(1, "treatment_plan", plan), finished(2, "interaction_request", asked));
+  const pending = { id: uuid(9), revision: 1, kind, prompt, options: [...options], schema: {} };
+  talk.ask(pending, ["answer it with:"]);
+  talk.ask({ ...pending, revision: 2, prompt: "Which one then?" }, []);
+  const listed = ["  1. Glycinate: gentle on the gut", "  2. Citrate", ""];
+  expect(printed()).toEqual({
+    out: [
+      "",
+      "Draft plan created: Magnesium for sleep for Gideon Saltmarsh",
+      "  - Alderquill Nutritionals Magnesium Glycinate 200 mg",
+      "    dosing: 1 capsule with the evening meal",
+      "",
+      "Which form does the patient prefer?",
+      ...listed,
+      "Which one then?",
+      ...listed,
+    ].join("\n"),
+    err: "answer it with:\n",
+  });
+});
+
+test("on a terminal a card's title is painted, and only by us", () => {
+  const { plays, printed } = scene(true);
+  plays(started(), finished(1, "recommend_lifestyle", { recommendations: [{ title: "a\u001b[2J", detail: "b" }] }));
+  expect(printed().out).toBe("\n\u001b[1mLifestyle\u001b[0m\n  - a[2J\n    b\n");
 });

@@ -1,7 +1,9 @@
+import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
 import { readCard } from "../card.ts";
 import { type Activity, type BlockView, blockText, type TurnView, type View } from "../view.ts";
 import { activityTitle, duration, endingText, sentence } from "../words.ts";
 import { cardLines } from "./card-lines.ts";
+import { askedLines, type Draft } from "./question.ts";
 import { harmless, type Style } from "./style.ts";
 
 /** Where the answer goes (`out`: text and cards) and where everything about it goes (`err`: tools, failures). */
@@ -19,6 +21,7 @@ export function printer({ out, err, style }: Sinks) {
   const shown = new Map<string, { attempt: number; length: number }>();
   const noted = new Set<string>();
   const ended = new Set<string>();
+  const asked = new Set<string>();
   let column = 0;
   let afterCard = false;
 
@@ -68,9 +71,16 @@ export function printer({ out, err, style }: Sinks) {
     if (noted.has(block.block_id)) return;
     noted.add(block.block_id);
     const card = readCard(block);
+    if (card?.kind === "interaction_request") asked.add(`${card.data.interaction_id} ${card.data.revision}`);
+    writeCard(card ? cardLines(card) : [`[${sentence(block.type)}]`]);
+  }
+
+  function writeCard([title = "", ...lines]: readonly string[]): void {
     freshLine();
-    const [title = "", ...lines] = card ? cardLines(card) : [`[${sentence(block.type)}]`];
-    write(`\n${[style.bold(harmless(title)), ...lines.map(harmless)].join("\n")}\n`);
+    const text = [harmless(title), ...lines.map(harmless)];
+    // Painted after it was made harmless, so that the paint stays.
+    out(`\n${[style.bold(text[0] ?? ""), ...text.slice(1)].join("\n")}\n`);
+    column = 0;
     afterCard = true;
   }
 
@@ -97,6 +107,18 @@ export function printer({ out, err, style }: Sinks) {
     /** These turns are known to the reader and are not printed. */
     skip(turnIds: readonly string[]): void {
       for (const id of turnIds) ended.add(id);
+    },
+    /** Shows what waits for an answer, unless its card was printed already; then how to answer it. */
+    ask(pending: PendingInteraction, how: readonly string[]): void {
+      const key = `${pending.id} ${pending.revision}`;
+      if (!asked.has(key)) writeCard(askedLines(pending));
+      asked.add(key);
+      freshLine();
+      for (const line of how) err(`${style.dim(harmless(line))}\n`);
+    },
+    /** Shows a proposal as it was changed. */
+    redraw(pending: PendingInteraction, draft: Draft): void {
+      writeCard(askedLines(pending, draft));
     },
     /** A line about the conversation itself. */
     note(line: string): void {

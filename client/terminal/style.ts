@@ -11,3 +11,10 @@ export function harmless(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 }
+
+/** Text on one line, for lists and comments. */
+export const oneLine = (text: string): string => harmless(text).replaceAll(/\s+/g, " ").trim();
+
+/** A word as a shell reads it back, whatever a model put into it. */
+export const shellWord = (word: string): string =>
+  /^[\w.:@/-]+$/.test(word) ? word : `'${oneLine(word).replaceAll("'", "'\\''")}'`;

@@ -1,8 +1,26 @@
 import type { Answer } from "./fake-server.ts";
-import { articles, citations, interactions, labs, lifestyle, supplements } from "./samples.ts";
+import {
+  articles,
+  citations,
+  interactions,
+  labs,
+  lifestyle,
+  plan,
+  proposal,
+  question,
+  supplements,
+} from "./samples.ts";
 
 /** Answers that show everything the page can show, chosen by a word of the message. */
-export const demoAnswer: Answer = async ({ text }, stage) => {
+export const demoAnswer: Answer = async ({ text, resolution }, stage) => {
+  if (resolution !== undefined) {
+    if (resolution.kind === "accepted") await stage.card("treatment_plan", plan);
+    await stage.say(`Noted: ${text}.`);
+    return "completed";
+  }
+  if (text.includes("ask")) return stage.ask(question);
+  if (text.includes("propose"))
+    return stage.ask({ kind: "plan_proposal", prompt: "Shall I store this draft?", proposal });
   if (text.includes("fail")) {
     await stage.say("Let me look at the records of this patient before ");
     return "failed";

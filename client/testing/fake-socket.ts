@@ -57,7 +57,7 @@ export function fakeSockets(): { readonly made: FakeSocket[]; readonly factory: 
 }
 
 /** Time that stands still until `pass`. */
-export function fakeClock(): Clock & { pass(ms: number): void } {
+export function fakeClock(): Clock & { pass(ms: number): void; sleep(ms: number): void } {
   let time = 1_000_000;
   let next = 0;
   const timers = new Map<number, { readonly at: number; readonly run: () => void }>();
@@ -67,6 +67,10 @@ export function fakeClock(): Clock & { pass(ms: number): void } {
       const id = next++;
       timers.set(id, { at: time + ms, run });
       return () => timers.delete(id);
+    },
+    /** Time goes on and no timer runs: the machine is asleep. */
+    sleep(ms) {
+      time += ms;
     },
     pass(ms) {
       const until = time + ms;

@@ -1,4 +1,6 @@
+import type { AskedInteraction } from "../../machines/conversation/interactions.ts";
 import type { CardData } from "../../machines/protocol/cards.ts";
+import type { Proposal } from "../../machines/protocol/interactions.ts";
 
 /** Made-up cards for tests and screenshots. */
 export const supplements: CardData<"recommend_supplements"> = {
@@ -86,6 +88,43 @@ export const articles: CardData<"knowledge_base_results"> = {
       title: "How a draft plan is shared",
       category: "Plans",
       excerpt: "Drafts stay private until you send them.",
+    },
+  ],
+};
+
+export const question: AskedInteraction = {
+  kind: "single_choice",
+  prompt: "Which form does the patient prefer?",
+  options: [
+    { id: "gly", label: "Glycinate", detail: "gentle on the gut" },
+    { id: "cit", label: "Citrate" },
+  ],
+};
+
+export const proposal: Proposal = {
+  patient_id: "pat-008",
+  patient_name: "Gideon Saltmarsh",
+  title: "Magnesium for sleep",
+  items: supplements.supplements.map((item) => ({ ...item })),
+  lifestyle: lifestyle.recommendations,
+  labs: [{ id: "magnesium-rbc", name: "Magnesium, red cells" }],
+  notes: "Review in eight weeks.",
+};
+
+export const plan: CardData<"treatment_plan"> = {
+  change: "created",
+  plan_id: "plan-31",
+  title: "Magnesium for sleep",
+  patient_id: "pat-008",
+  patient_name: "Gideon Saltmarsh",
+  items: [
+    {
+      item_id: "item-1",
+      product_id: "prd-a",
+      variant_id: "var-700000",
+      name: "Magnesium Glycinate 200 mg",
+      brand: "Alderquill Nutritionals",
+      dosing: "1 capsule with the evening meal",
     },
   ],
 };

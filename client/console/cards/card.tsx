@@ -1,11 +1,13 @@
-import type { ComponentChildren } from "preact";
 import { never } from "../../../machines/failure.ts";
 import type { CardSignal } from "../../../machines/protocol/cards.ts";
 import { readCard } from "../../card.ts";
 import type { BlockView } from "../../view.ts";
 import { sentence } from "../../words.ts";
 import { Labs, Lifestyle } from "./advice.tsx";
+import { Asked } from "./asked.tsx";
+import { Frame } from "./frame.tsx";
 import { Interactions } from "./interactions.tsx";
+import { planHeading, StoredPlan } from "./plan.tsx";
 import { Articles, Citations } from "./sources.tsx";
 import { Supplements } from "./supplements.tsx";
 
@@ -14,14 +16,23 @@ export function Card({ block }: { readonly block: BlockView }) {
   const card = readCard(block);
   if (card === undefined && !block.finished && Object.keys(block.content).length === 0)
     return <Frame kind={block.type} title={`${sentence(block.type)}…`} children={null} />;
+  if (card === undefined)
+    return (
+      <Frame kind={block.type} title={sentence(block.type)}>
+        <Unknown content={block.content} />
+      </Frame>
+    );
+  if (card.kind === "interaction_request") return <Asked data={card.data} />;
   return (
-    <Frame kind={block.type} title={card ? titles[card.kind] : sentence(block.type)}>
-      {card ? inside(card) : <Unknown content={block.content} />}
+    <Frame kind={block.type} title={titleOf(card)}>
+      {inside(card, block)}
     </Frame>
   );
 }
 
-const titles: Readonly<Record<CardSignal["kind"], string>> = {
+type Shown = Exclude<CardSignal, { kind: "interaction_request" }>;
+
+const titles: Readonly<Record<Exclude<Shown["kind"], "treatment_plan">, string>> = {
   recommend_supplements: "Recommended supplements",
   recommend_lifestyle: "Lifestyle",
   recommend_labs: "Lab tests to consider",
@@ -30,10 +41,12 @@ const titles: Readonly<Record<CardSignal["kind"], string>> = {
   knowledge_base_results: "Help articles",
 };
 
-function inside(card: CardSignal) {
+const titleOf = (card: Shown): string => (card.kind === "treatment_plan" ? planHeading(card.data) : titles[card.kind]);
+
+function inside(card: Shown, block: BlockView) {
   switch (card.kind) {
     case "recommend_supplements":
-      return <Supplements data={card.data} />;
+      return <Supplements data={card.data} block={block} />;
     case "recommend_lifestyle":
       return <Lifestyle data={card.data} />;
     case "recommend_labs":
@@ -44,20 +57,11 @@ function inside(card: CardSignal) {
       return <Citations data={card.data} />;
     case "knowledge_base_results":
       return <Articles data={card.data} />;
+    case "treatment_plan":
+      return <StoredPlan data={card.data} />;
     default:
       return never(card);
   }
-}
-
-type FrameProps = { readonly kind: string; readonly title: string; readonly children: ComponentChildren };
-
-function Frame({ kind, title, children }: FrameProps) {
-  return (
-    <section class={`card card-${kind}`} data-testid={`card-${kind}`} aria-label={title}>
-      <h3 class="card-title">{title}</h3>
-      {children}
-    </section>
-  );
 }
 
 function Unknown({ content }: { readonly content: Readonly<Record<string, unknown>> }) {

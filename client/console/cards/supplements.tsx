@@ -1,22 +1,17 @@
 import type { CardData } from "../../../machines/protocol/cards.ts";
-import { price } from "../../words.ts";
+import type { BlockView } from "../../view.ts";
+import { AddToPlan } from "./add-to-plan.tsx";
+import { ProductHead } from "./proposal-parts.tsx";
 
-/** Products with their dosing and the reason for each. */
-export function Supplements({ data }: { readonly data: CardData<"recommend_supplements"> }) {
+type Props = { readonly data: CardData<"recommend_supplements">; readonly block: BlockView };
+
+/** Products with their dosing, the reason for each, and the way into a plan. */
+export function Supplements({ data: { supplements, patient_id }, block: { block_id, finished } }: Props) {
   return (
     <ul class="items">
-      {data.supplements.map((one) => (
+      {supplements.map((one) => (
         <li key={one.variant_id} class="item" data-testid="product">
-          <div class="item-head">
-            <div>
-              <p class="item-name">{one.name}</p>
-              <p class="muted">{[one.brand, one.strength].filter((part) => part !== "").join(" · ")}</p>
-            </div>
-            <div class="item-side">
-              {one.price && <span class="price">{price(one.price)}</span>}
-              <span class={one.in_stock ? "badge good" : "badge"}>{one.in_stock ? "In stock" : "Out of stock"}</span>
-            </div>
-          </div>
+          <ProductHead item={one} aside={undefined} />
           <dl>
             <dt>Dosing</dt>
             <dd>{one.dosing}</dd>
@@ -27,6 +22,7 @@ export function Supplements({ data }: { readonly data: CardData<"recommend_suppl
               </>
             )}
           </dl>
+          <AddToPlan blockId={block_id} item={one} patientId={patient_id} isOff={!finished} />
         </li>
       ))}
     </ul>
