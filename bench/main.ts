@@ -6,11 +6,12 @@ import { Ends } from "./ends.ts";
 import type { Bench, Report } from "./harness.ts";
 import { commitLine, machineLine } from "./machine.ts";
 import { memoryBench } from "./memory.bench.ts";
+import { slowReadersBench } from "./slow-readers.bench.ts";
 import { render } from "./table.ts";
 import { thawBench } from "./thaw.bench.ts";
 import { turnBench } from "./turn.bench.ts";
 
-const BENCHES: readonly Bench[] = [turnBench, drainBench, thawBench, memoryBench];
+const BENCHES: readonly Bench[] = [turnBench, drainBench, thawBench, memoryBench, slowReadersBench];
 
 type Options = { readonly json?: boolean; readonly enforce?: boolean; readonly samples?: string };
 

@@ -5,6 +5,7 @@ import { compactionMachine } from "../../machines/compaction/compaction.machine.
 import { definitionOf, diagramOf } from "../../machines/drawing.ts";
 import { nodeMachine } from "../../machines/node/node.machine.ts";
 import { protocolSchema } from "../../machines/protocol/json-schema.ts";
+import { signalsPage } from "../../machines/protocol/signals-page.ts";
 import { sessionMachine } from "../../machines/session/session.machine.ts";
 import { turnMachine } from "../../machines/turn/turn.machine.ts";
 import { packageRoot } from "../../skills/package-root.ts";
@@ -18,6 +19,7 @@ export function generatedDocs(): readonly { readonly path: string; readonly text
       { path: `machines/${machine.id}.md`, text: diagramOf(machine) },
       { path: `machines/${machine.id}.json`, text: definitionOf(machine) },
     ]),
+    { path: "signals.md", text: signalsPage() },
     { path: "protocol.json", text: `${JSON.stringify(protocolSchema(), null, 2)}\n` },
   ];
 }

@@ -69,17 +69,35 @@ export interface Log {
   flush(): Promise<void>;
 }
 
+type Flushed = (error?: Error) => void;
+type Destination = DestinationStream & { flush?: (done?: Flushed) => void };
+
 export type LogOptions = {
   readonly level: LogLevel;
   /** Where lines go; stdout when absent. */
-  readonly destination?: DestinationStream & { flush?: (done: (error?: Error) => void) => void };
+  readonly destination?: Destination;
 };
+
+/** Lines go out together once there are so many bytes of them, or so many milliseconds later. */
+const TOGETHER_BYTES = 4_096;
+const TOGETHER_MS = 200;
+
+/**
+ * Lines to a file, by its path or as an open descriptor. A write of its own for each line would cost a turn more than
+ * the line does. What still waits is written when the process exits, also after an exception that nothing caught, though
+ * perhaps before what was being written; a process that is killed loses the lines of `TOGETHER_MS` at most.
+ */
+export const linesTo = (dest: string | number): Destination =>
+  fileDestination({ dest, sync: false, minLength: TOGETHER_BYTES, periodicFlush: TOGETHER_MS });
 
 const allowed: ReadonlySet<string> = new Set(FIELDS);
 const MAX_TEXT = 500;
 
-/** A pino logger behind an allow-list of fields: ids, names, counts and times pass, everything else is dropped. */
-export function createLog({ level, destination = fileDestination({ fd: 1, sync: false }) }: LogOptions): Log {
+/**
+ * A pino logger behind an allow-list of fields: ids, names, counts and times pass, everything else is dropped. A warning
+ * or an error is written at once, with what waits before it.
+ */
+export function createLog({ level, destination = linesTo(1) }: LogOptions): Log {
   const logger = pino(
     {
       level,
@@ -93,15 +111,31 @@ export function createLog({ level, destination = fileDestination({ fd: 1, sync: 
   return {
     debug: (message, fields) => logger.debug(safe(fields), message),
     info: (message, fields) => logger.info(safe(fields), message),
-    warn: (message, fields) => logger.warn(safe(fields), message),
-    error: (message, fields) => logger.error(safe(fields), message),
-    flush: () =>
-      new Promise((resolve, reject) => {
-        if (destination.flush === undefined) resolve();
-        else destination.flush((error) => (error ? reject(error) : resolve()));
-      }),
+    warn(message, fields) {
+      logger.warn(safe(fields), message);
+      destination.flush?.();
+    },
+    error(message, fields) {
+      logger.error(safe(fields), message);
+      destination.flush?.();
+    },
+    async flush() {
+      // A write that is under way leaves what came after its beginning to the next one.
+      await flushed(destination);
+      await flushed(destination);
+    },
   };
 }
+
+function flushed(destination: Destination): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (destination.flush === undefined) resolve();
+    else destination.flush((error) => (error && !isUnsynced(error) ? reject(error) : resolve()));
+  });
+}
+
+/** The lines are out, but what they went to (a pipe, a terminal) can't be made to keep them. */
+const isUnsynced = (error: Error): boolean => (error as NodeJS.ErrnoException).syscall === "fsync";
 
 const formatters = { level: (label: string) => ({ level: label }) };
 

@@ -13,7 +13,7 @@ function memoryLog() {
   const lines: Record<string, unknown>[] = [];
   const destination = {
     write: (line: string) => void lines.push({ ...JSON.parse(line), time: "t" }),
-    flush: (done: () => void) => done(),
+    flush: (done?: () => void) => done?.(),
   };
   return { lines, log: createLog({ level: "info", destination }) };
 }
