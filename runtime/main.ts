@@ -4,45 +4,36 @@
  * config → database → store → platform → model routes → tools → sessions → gateway; drained in the opposite order.
  */
 import { join } from "node:path";
-import { destination as fileDestination } from "pino";
 import { createActor, waitFor } from "xstate";
 import { assist } from "../assist.config.ts";
 import { startSimulator } from "../evals/simulator/simulator.ts";
 import { Failure, failureCode } from "../machines/failure.ts";
-import { callId, nodeId } from "../machines/ids.ts";
+import { nodeId } from "../machines/ids.ts";
 import { type NodePorts, nodeMachine } from "../machines/node/node.machine.ts";
 import { bind } from "../machines/ports.ts";
-import { batchedCalls } from "../persistence/batched-calls.ts";
-import { loadOrMakeKeys } from "../persistence/cipher/key-file.ts";
-import { keyRing } from "../persistence/cipher/key-ring.ts";
 import { startEmbedded } from "../persistence/embedded/start.ts";
-import { connect, openStore } from "../persistence/postgres.ts";
 import { packageRoot } from "../skills/package-root.ts";
-import { loadSkills } from "../skills/registry.ts";
-import { mcpServers } from "../tools/mcp/servers.ts";
-import { startPlatform } from "../tools/platform/platform.ts";
 import { toolboxes } from "../tools/toolbox.ts";
-import { blobStoreOf } from "./blob-stores.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { realChance, realClock } from "./effects.ts";
 import { platformAuthenticator } from "./gateway/authenticate.ts";
 import { startGateway } from "./gateway/gateway.ts";
 import { platformLogin } from "./gateway/platform-login.ts";
-import { configuredRoutes, simulatedRoutes } from "./model-routes.ts";
-import { modelsOf } from "./models/profiles.ts";
+import { type Jobs, openJobs, SUMMARY_MS, startJobWorkers } from "./job-parts.ts";
+import { queuedSubagents } from "./jobs/queued-subagents.ts";
+import { queuedDrafts } from "./jobs/summaries.ts";
+import { writeNodeFile } from "./node-file.ts";
 import { observer } from "./observe/events.ts";
-import { createLog, type Log } from "./observe/log.ts";
+import { createLog, type Log, linesTo } from "./observe/log.ts";
 import { createMetrics } from "./observe/metrics.ts";
+import { Closers, openParts } from "./parts.ts";
 import { Directory } from "./sessions/directory.ts";
 import { localConversations } from "./sessions/local-conversations.ts";
 import { takeOverFromPredecessors } from "./sessions/predecessors.ts";
 import { startUpkeep } from "./sessions/upkeep.ts";
 import type { World } from "./sessions/world.ts";
-import { localDrafts } from "./summaries/drafts.ts";
 import { recordSummaries } from "./summaries/record.ts";
-import { modelSummariser } from "./summaries/summariser.ts";
-import { summaryRoute } from "./summary-route.ts";
 
 const LIMITS = {
   text_bytes: 65_536,
@@ -54,27 +45,8 @@ const LIMITS = {
 };
 const RECONNECT_MS = 1_000;
 const HOUR = 3_600_000;
-/** A summary that takes longer is given up. No turn waits for it that long. */
-const SUMMARY_MS = 60_000;
-
-/** Things that were opened, closed last to first; each close is bounded by its own part. */
-class Closers {
-  readonly #closers: { readonly name: string; readonly close: () => Promise<unknown> | unknown }[] = [];
-
-  add(name: string, close: () => Promise<unknown> | unknown): void {
-    this.#closers.push({ name, close });
-  }
-
-  async closeAll(log: Log): Promise<void> {
-    for (const { name, close } of this.#closers.splice(0).reverse()) {
-      try {
-        await close();
-      } catch (error) {
-        log.error("could not close a part", { name, err: error });
-      }
-    }
-  }
-}
+/** The turns are over by then: what still runs is work ahead of time, which can be given back. */
+const WORKER_GRACE_MS = 2_000;
 
 type Assembled = NodePorts & {
   readonly log: Log;
@@ -83,10 +55,9 @@ type Assembled = NodePorts & {
 };
 
 function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
-  const configured = configuredRoutes(config);
   const closers = new Closers();
   const stopping = new AbortController();
-  const log = createLog({ level: config.logLevel, destination: fileDestination({ fd: 2, sync: false }) });
+  const log = createLog({ level: config.logLevel, destination: linesTo(2) });
   let directory: Directory | undefined;
   let gateway: Awaited<ReturnType<typeof startGateway>> | undefined;
   const waiting: Record<string, string> = {};
@@ -131,62 +102,18 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
     const embedded = config.database ? undefined : await startEmbedded({ dataDir, log: say });
     if (embedded) closers.add("database", () => embedded.stop());
     stopping.signal.throwIfAborted();
-    const url = config.database?.url.reveal() ?? embedded?.url ?? "";
-    const sql = connect(url);
-    closers.add("connections", () => sql.end({ timeout: 5 }));
-    const made = config.encryptionKeys ? undefined : await loadOrMakeKeys(dataDir);
-    const keys = config.encryptionKeys?.map(({ id, key }) => `${id}:${key.reveal()}`).join(",") ?? made?.keys ?? "";
-    const ring = keyRing(keys);
-    const onBad = (code: string) => log.warn("a row was left out", { code });
-    const blobs = await blobStoreOf(config.blobs);
-    closers.add("attachments", () => blobs.close());
-    const opened = await openStore({ sql, ring, onBad, blobs });
-    const calls = batchedCalls(opened.calls, realClock);
-    closers.add("audit rows", () => calls.flush());
-    const store = { ...opened, calls };
-
-    const platformUrl = config.platformUrl ?? (await demoPlatform());
-    async function demoPlatform(): Promise<string> {
-      const seal = {
-        seal: (text: string, aad: string) => ring.seal(text, ["platform", aad]),
-        open: (sealed: Buffer, aad: string) => ring.open(sealed, ["platform", aad]),
-      };
-      const platform = await startPlatform({ databaseUrl: url, seal });
-      closers.add("platform", () => platform.close());
-      return platform.url;
-    }
-
-    stopping.signal.throwIfAborted();
-    const routes = configured ?? simulatedRoutes(await simulator());
+    const databaseUrl = config.database?.url.reveal() ?? embedded?.url ?? "";
+    const parts = await openParts({
+      ...{ config, agent: assist, log, closers, databaseUrl, simulator, stopping: stopping.signal },
+    });
     async function simulator(): Promise<string> {
       // Fast, but visibly streaming.
       const started = await startSimulator({ knobs: { firstByteMs: 80, tokenMs: 4 } });
       closers.add("simulator", () => started.close());
       return started.url;
     }
-    const simulated = routes.some((route) => route.simulated);
-    const notice = (found: { kind: string }, profile: string) => log.warn(found.kind, { profile });
-    const newCallId = () => callId(realChance.uuid());
-    const [model] = modelsOf(routes, { newCallId, notice });
-    const [first] = routes;
-    if (first === undefined) throw new TypeError("there is no model route");
-    const [cheap] = modelsOf([summaryRoute(first, config.summaryModel)], { newCallId, notice });
-    const summariser = modelSummariser(cheap);
-
-    const skills = loadSkills({ names: assist.skills });
-    for (const { file, code } of skills.problems) log.warn("a skill file has a problem", { name: file, code });
-    const servers = assist.mcpServers.map(({ name, url: own, bareNames }) => ({
-      name,
-      url: own ?? `${platformUrl}/mcp`,
-      bareNames: bareNames === true,
-    }));
-    const timeouts = Object.fromEntries(
-      Object.entries(assist.tools).flatMap(([name, rule]) => (rule.timeoutMs ? [[name, rule.timeoutMs]] : [])),
-    );
-    const mcp = mcpServers({ servers, timeouts, observe: (event) => log.debug("mcp", { kind: event.type }) });
-    closers.add("tool servers", () => mcp.close());
-    const boxes = toolboxes({ agent: assist, skills, mcp, results: store.results });
-
+    const { store, model, summariser, skills, mcp, platformUrl, madeKey } = parts;
+    const simulated = parts.simulatorUrl !== undefined;
     const metrics = createMetrics({
       sessionsResident: () => directory?.size ?? 0,
       sockets: () => gateway?.sockets() ?? 0,
@@ -194,14 +121,21 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
     const clock = realClock;
     const chance = realChance;
     const observe = observer(log, metrics);
-    const drafts = localDrafts({
-      summariser,
-      store: store.summaries,
-      clock,
-      limitMs: SUMMARY_MS,
-      ...recordSummaries(summariser, store.calls, observe),
+    const jobs = openJobs(config, databaseUrl, log, closers);
+    const drafts = queuedDrafts({
+      ...{ producer: jobs.producer, waits: jobs.waits, store: store.summaries, clock, limitMs: SUMMARY_MS },
+      summariserWindow: summariser.window,
+      onFailure: recordSummaries(summariser, store.calls, observe).onFailure,
     });
     closers.add("summaries", () => drafts.close());
+    const subagents = queuedSubagents({
+      ...{ store: store.subagents, producer: jobs.producer, waits: jobs.waits, clock },
+      fenceOf: (id) => directory?.fenceOf(id),
+      isDraining: () => directory?.isDraining ?? true,
+    });
+    const boxes = toolboxes({ agent: assist, skills, mcp, results: store.results, subagents });
+    if (config.embeddedWorkers > 0)
+      startJobWorkers(jobs, parts, assist, { log, observe, closers, graceMs: WORKER_GRACE_MS });
     const world: World = {
       node: nodeId(chance.uuid()),
       store,
@@ -213,6 +147,7 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
       observe,
       settings: {
         agent: assist.name,
+        planTools: assist.planTools,
         limits: {
           steps: assist.limits.steps,
           ms: assist.limits.turnMs,
@@ -260,7 +195,7 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
       allowNoOrigin: config.allowNoOrigin,
       ...(config.operatorToken && { operatorToken: config.operatorToken.reveal() }),
       limits: LIMITS,
-      ready: () => ({ ready: Object.keys(waiting).length === 0, parts: { ...waiting } }),
+      ready: () => ({ ready: Object.keys(waiting).length === 0, parts: { ...waiting, ...degraded(jobs) } }),
       metrics: () => metrics.text(),
       consoleDir: join(packageRoot(), "dist", "console"),
       ...(config.platformUrl === undefined && { login: platformLogin(platformUrl) }),
@@ -269,10 +204,24 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
       log,
     });
     const edge = gateway;
+    const own = {
+      ...(embedded && { databaseUrl }),
+      ...(config.platformUrl === undefined && { platformUrl }),
+      ...(parts.simulatorUrl !== undefined && { simulatorUrl: parts.simulatorUrl }),
+    };
+    if (Object.keys(own).length > 0) closers.add("node file", await writeNodeFile(dataDir, own));
     closers.add("sockets", () => edge.closeAll(1012, "the server restarts"));
-    for (const line of banner(config, edge.url, { model: model.name, simulated, madeKey: made?.made ?? false }))
-      say(line);
+    for (const line of banner(config, edge.url, { model: model.name, simulated, madeKey })) say(line);
   }
+}
+
+const JOBS_START_MS = 10_000;
+
+/** Jobs are work that a turn can do without: a queue that is away is told, and nothing is refused. */
+function degraded({ backend }: Jobs): Record<string, string> {
+  const health = backend.health();
+  if (health.state === "ready" || (health.code === "jobs_starting" && health.sinceMs < JOBS_START_MS)) return {};
+  return { jobs: health.code };
 }
 
 function banner(

@@ -9,7 +9,8 @@ export type Source = { readonly path: string; readonly text: string; readonly im
 const FOLDERS = ["machines", "skills", "tools", "persistence", "runtime", "evals", "bench", "client"];
 const IMPORT = /(?:^|\n)\s*(import|export)\s+(type\s+)?(?:[^"';]*?\s+from\s+)?"([^"]+)"|import\(\s*"([^"]+)"\s*\)/g;
 
-export const isTest = (path: string): boolean => /\.(test|contract)\.tsx?$/.test(path) || path.includes("/testing");
+export const isTest = (path: string): boolean =>
+  /\.(test|contract)\.tsx?$/.test(path) || /\/(testing|e2e)\b/.test(path);
 
 /** Every TypeScript source of the project with its imports, dynamic ones included. */
 export function sources(): readonly Source[] {

@@ -36,6 +36,7 @@ export type Server = Launched & {
 };
 
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
+const WORKER = fileURLToPath(new URL("../worker.ts", import.meta.url));
 /** Quick to drain, closed to the environment of the test run. */
 const QUICK: Environment = { PORT: "0", DRAIN_LEAD_MS: "0", DRAIN_GRACE_MS: "10000", LOG_LEVEL: "info" };
 
@@ -43,6 +44,8 @@ export type ProcessScene = {
   /** A data folder that does not exist yet. */
   dataDir(): string;
   launch(env?: Environment, dataDir?: string): Launched;
+  /** Workers alone, beside the node of that folder; waits until they are ready. */
+  startWorker(env: Environment, dataDir: string): Promise<Launched>;
   /** Waits until it is ready. */
   start(env?: Environment, dataDir?: string): Promise<Server>;
   /** Kills what still runs, for example because a test failed. */
@@ -66,49 +69,21 @@ export function processScene(): ProcessScene {
       return join(base, `data-${folders}`);
     },
 
-    launch(env = {}, dataDir = scene.dataDir()) {
-      const child = spawn(process.execPath, ["--import", "tsx", MAIN], {
-        env: { ...inherited(), ...QUICK, DATA_DIR: dataDir, ...env },
-        stdio: ["ignore", "pipe", "pipe"],
-      });
-      const pid = child.pid ?? 0;
-      guard.watch(pid);
-      living.add(child);
-      const out = collect(child.stdout);
-      const err = collect(child.stderr);
-      const exit = once(child, "close").then(([code, signal]): Exit => {
-        living.delete(child);
-        guard.forget(pid);
-        return { code, signal };
-      });
-      return {
-        pid,
-        dataDir,
-        stdout: out.text,
-        stderr: err.text,
-        exit,
-        kill(signal) {
-          child.kill(signal);
-          return exit;
-        },
-        async said(pattern) {
-          for (;;) {
-            const found = pattern.exec(out.text());
-            if (found) return found;
-            if (!living.has(child)) throw new Error(`ended before it said ${pattern}:\n${out.text()}${err.text()}`);
-            await Promise.race([out.more(), exit]);
-          }
-        },
-      };
+    launch: (env = {}, dataDir = scene.dataDir()) => launched(MAIN, env, dataDir),
+
+    async startWorker(env, dataDir) {
+      const worker = launched(WORKER, env, dataDir);
+      await worker.said(/^Dormouse worker is ready/m);
+      return worker;
     },
 
     async start(env, dataDir) {
       const began = performance.now();
-      const launched = scene.launch(env, dataDir);
-      const [, url = ""] = await launched.said(/^Dormouse is ready: (\S+)$/m);
+      const node = scene.launch(env, dataDir);
+      const [, url = ""] = await node.said(/^Dormouse is ready: (\S+)$/m);
       const startMs = performance.now() - began;
       return {
-        ...launched,
+        ...node,
         url,
         startMs,
         get: (path, headers = {}) => fetch(`${url}${path}`, { headers, redirect: "manual" }),
@@ -129,6 +104,42 @@ export function processScene(): ProcessScene {
     },
   };
   return scene;
+
+  function launched(file: string, env: Environment, dataDir: string): Launched {
+    const child = spawn(process.execPath, ["--import", "tsx", file], {
+      env: { ...inherited(), ...QUICK, DATA_DIR: dataDir, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const pid = child.pid ?? 0;
+    guard.watch(pid);
+    living.add(child);
+    const out = collect(child.stdout);
+    const err = collect(child.stderr);
+    const exit = once(child, "close").then(([code, signal]): Exit => {
+      living.delete(child);
+      guard.forget(pid);
+      return { code, signal };
+    });
+    return {
+      pid,
+      dataDir,
+      stdout: out.text,
+      stderr: err.text,
+      exit,
+      kill(signal) {
+        child.kill(signal);
+        return exit;
+      },
+      async said(pattern) {
+        for (;;) {
+          const found = pattern.exec(out.text());
+          if (found) return found;
+          if (!living.has(child)) throw new Error(`ended before it said ${pattern}:\n${out.text()}${err.text()}`);
+          await Promise.race([out.more(), exit]);
+        }
+      },
+    };
+  }
 }
 
 /** The database that runs in a data folder, if one does. */
