@@ -5,10 +5,21 @@ import { BenchFailed, within } from "./harness.ts";
 /** A server, and the login that its clients come with. */
 export type Address = { readonly url: string; readonly cookie: string };
 
-type Frame = { readonly kind: string; readonly turn_id?: string; readonly data: Readonly<Record<string, unknown>> };
+export type Frame = {
+  readonly kind: string;
+  readonly turn_id?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+};
 type Ending = "turn_completed" | "turn_failed" | "turn_cancelled";
 const ENDINGS: ReadonlySet<string> = new Set<Ending>(["turn_completed", "turn_failed", "turn_cancelled"]);
 const PATIENCE_MS = 60_000;
+
+export type TurnOptions = {
+  /** Hears every frame of the turn. */
+  readonly hears?: (frame: Frame) => void;
+  /** How long the turn may take. */
+  readonly patienceMs?: number;
+};
 
 const headersOf = ({ url, cookie }: Address) => ({ cookie, origin: new URL(url).origin });
 
@@ -95,15 +106,17 @@ export class Talker {
    * One turn: milliseconds from sending the message to the `state_changed` that follows the settled turn, here at the
    * client. Throws unless the turn completes.
    */
-  async turn(text: string): Promise<number> {
+  async turn(text: string, { hears, patienceMs = PATIENCE_MS }: TurnOptions = {}): Promise<number> {
     const began = performance.now();
     this.#say(text);
     let ended = began;
-    await this.#until("the end of a turn", ({ kind }) => {
-      if (this.ending === undefined || kind !== "state_changed") return false;
+    const isOver = (frame: Frame) => {
+      hears?.(frame);
+      if (this.ending === undefined || frame.kind !== "state_changed") return false;
       ended = performance.now();
       return true;
-    });
+    };
+    await this.#until("the end of a turn", isOver, patienceMs);
     if (this.ending !== "turn_completed") throw new BenchFailed(`a turn ended with ${this.ending}`);
     return ended - began;
   }
@@ -131,7 +144,7 @@ export class Talker {
     for (const each of [...this.#waiting]) each.fail(this.#closed);
   }
 
-  async #until(what: string, hears: (frame: Frame) => boolean): Promise<void> {
+  async #until(what: string, hears: (frame: Frame) => boolean, patienceMs = PATIENCE_MS): Promise<void> {
     if (this.#closed) throw this.#closed;
     let forget = () => {};
     const heard = new Promise<void>((done, fail) => {
@@ -140,7 +153,7 @@ export class Talker {
       forget = () => void this.#waiting.delete(waiting);
     });
     try {
-      await within(PATIENCE_MS, what, heard);
+      await within(patienceMs, what, heard);
     } finally {
       forget();
     }

@@ -14,6 +14,17 @@ test("a figure stands beside its limit, as a ratio of the medians", () => {
   expect(figure("turn", "ms", [13], { what: "echo", p50: 1 }).limit).toEqual({ what: "echo", p50: 1, ratio: 13 });
 });
 
+test("a figure can be held to the slow ones: p95 beside p95", () => {
+  const limit = { what: "without jobs", p95: 20, budget: 1.5 };
+  const held = figure("first delta", "ms", [10, 11, 30], limit);
+  expect(held.limit).toEqual({ ...limit, ratio: 1.5, within: true });
+  expect(figure("first delta", "ms", [10, 11, 31], limit).limit).toEqual({ ...limit, ratio: 1.55, within: false });
+  expect(render({ figures: [held], facts: [] })).toEqual([
+    "                  p50       p95       p99  n  beside                     ratio  budget",
+    "first delta  11.00 ms  30.00 ms  30.00 ms  3  p95 without jobs 20.00 ms  1.50×  1.5× PASS",
+  ]);
+});
+
 test("the report names figure, limit, ratio and verdict", () => {
   const figures = [
     figure("turn", "ms", [12], { what: "one durable insert", p50: 4, budget: 6 }),

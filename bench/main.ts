@@ -6,12 +6,13 @@ import { Ends } from "./ends.ts";
 import type { Bench, Report } from "./harness.ts";
 import { commitLine, machineLine } from "./machine.ts";
 import { memoryBench } from "./memory.bench.ts";
+import { researchBench } from "./research.bench.ts";
 import { slowReadersBench } from "./slow-readers.bench.ts";
 import { render } from "./table.ts";
 import { thawBench } from "./thaw.bench.ts";
 import { turnBench } from "./turn.bench.ts";
 
-const BENCHES: readonly Bench[] = [turnBench, drainBench, thawBench, memoryBench, slowReadersBench];
+const BENCHES: readonly Bench[] = [turnBench, drainBench, thawBench, memoryBench, slowReadersBench, researchBench];
 
 type Options = { readonly json?: boolean; readonly enforce?: boolean; readonly samples?: string };
 

@@ -15,7 +15,9 @@ function cells({ what, unit, stats, limit }: Figure): readonly string[] {
   if (limit === undefined) return [...measured, "", "", ""];
   const { budget, within } = limit;
   const verdict = budget === undefined ? "" : `${budget}× ${within ? "PASS" : "over"}`;
-  return [...measured, `${limit.what} ${amount(limit.p50, unit)}`, `${limit.ratio.toFixed(2)}×`, verdict];
+  const beside =
+    "p95" in limit ? `p95 ${limit.what} ${amount(limit.p95, unit)}` : `${limit.what} ${amount(limit.p50, unit)}`;
+  return [...measured, beside, `${limit.ratio.toFixed(2)}×`, verdict];
 }
 
 export function amount(value: number, unit: Unit): string {

@@ -29,6 +29,11 @@ export class Launched {
     this.exited = once(child, "exit").then(([code]) => code as number | null);
   }
 
+  /** 0 when it could not be started. */
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   /** The first group of the first line that fits, said already or later. Throws when the process ends before. */
   async line(pattern: RegExp): Promise<string> {
     const find = () => pattern.exec(this.#said.join(""))?.[1];

@@ -7,7 +7,8 @@ import { type PeopleScene, peopleScene, type Tab, words } from "./people-scene.t
 const chromium = findChromium();
 if (chromium === undefined) process.stderr.write("skipped: questions in the page need Chromium\n");
 
-const NOTES = "Build a plan from these notes: 58 year old, on metformin, tired since spring. B12 was low in May.";
+const NOTES =
+  "Build a plan from these notes: 58 year old, on metformin, tired since spring, cramps at night. B12 was low in May. Start vitamin B12 and magnesium glycinate, recheck in 8 weeks.";
 const PATIENT = "Marisol Vantreight, born 1968-04-12";
 
 describe.skipIf(chromium === undefined)("people in the loop", () => {

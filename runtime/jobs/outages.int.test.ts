@@ -1,6 +1,8 @@
+import { MIGRATION_ADVISORY_LOCK_KEY } from "bullmq";
 import { afterEach, describe, expect, test } from "vitest";
 import { failureCode } from "../../machines/failure.ts";
 import { type CutWire, cutWire } from "../testing/cut-wire.ts";
+import { JOBS_SCHEMA } from "./postgres-link.ts";
 import { postgresFarEnd } from "./testing/far-ends.ts";
 import { asked, type JobsScene, jobsScene, keyOf, nodeOf, parentWaits, until } from "./testing/jobs-scene.ts";
 
@@ -52,6 +54,27 @@ describe("the database of the queues goes away", () => {
     await until(() => node.backend.health().state === "ready");
     const id = await node.producer.add("subagents", one.data);
     expect(await parentWaits(scene, node, one, id)).toMatchObject({ result: "done" });
+    await node.close();
+  });
+
+  test("G-04 it goes while the queues' tables are made: that is done again once it is back", async () => {
+    const first = await open();
+    await first.close();
+    const { sql } = scene.stored;
+    await sql`drop schema if exists bullmq cascade`;
+    const holder = await sql.reserve();
+    await holder`select pg_advisory_lock(${MIGRATION_ADVISORY_LOCK_KEY}, hashtext(${JOBS_SCHEMA}))`;
+    const node = nodeOf({ kind: "postgres", url: wire.url });
+    const waiting = () => sql`
+      select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`;
+    await until(async () => (await waiting()).length > 0);
+    await wire.cut();
+    await holder`select pg_advisory_unlock(${MIGRATION_ADVISORY_LOCK_KEY}, hashtext(${JOBS_SCHEMA}))`;
+    holder.release();
+    await until(() => node.problems.length > 0);
+    await wire.mend();
+    await until(() => node.backend.health().state === "ready");
+    await node.producer.add("subagents", (await asked(scene)).data);
     await node.close();
   });
 

@@ -20,10 +20,18 @@ export function summariesContract(farEnd: (stored: StoreScene) => FarEnd): void 
       const { node, store } = await open();
       const { digest, ...work } = await summedUp(scene);
       const [worker, owner, other] = [node(), node(), node()];
-      const { summariser, state } = summariserOf(async () => "So far.");
+      const waiting: number[] = [];
+      const { summariser, state } = summariserOf(async () => {
+        await until(() => owner.waits.count() > 0);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        waiting.push(owner.waits.count());
+        return "So far.";
+      });
       worksOnSummaries(scene, worker, summariser);
       const { drafts, failures } = draftsOf(scene, owner);
       const [one, two] = await Promise.all([drafts.make(work), drafts.make(work)]);
+      // The second joins the first.
+      expect(waiting).toEqual([1]);
       expect([one, state.asked, failures]).toEqual([
         { from: 0, to: 2, text: "So far.", digest, passes: 1, profile: "cheap", clipped: [] },
         1,
@@ -116,6 +124,7 @@ export function summariesContract(farEnd: (stored: StoreScene) => FarEnd): void 
       const { drafts, failures } = draftsOf(scene, owner);
       expect(await drafts.make(work).catch(failureCode)).toBe("overloaded");
       drafts.prepare(work);
+      await new Promise((resolve) => setTimeout(resolve, 300));
       expect([state.asked, inWorker.map(failureCode), failures]).toEqual([2, ["overloaded", "overloaded"], []]);
       // A turn that needs it may ask again.
       expect(await drafts.make(work).catch(failureCode)).toBe("internal");

@@ -44,6 +44,7 @@ export type ProcessScene = {
   /** A data folder that does not exist yet. */
   dataDir(): string;
   launch(env?: Environment, dataDir?: string): Launched;
+  launchWorker(env: Environment, dataDir: string): Launched;
   /** Workers alone, beside the node of that folder; waits until they are ready. */
   startWorker(env: Environment, dataDir: string): Promise<Launched>;
   /** Waits until it is ready. */
@@ -71,8 +72,10 @@ export function processScene(): ProcessScene {
 
     launch: (env = {}, dataDir = scene.dataDir()) => launched(MAIN, env, dataDir),
 
+    launchWorker: (env, dataDir) => launched(WORKER, env, dataDir),
+
     async startWorker(env, dataDir) {
-      const worker = launched(WORKER, env, dataDir);
+      const worker = scene.launchWorker(env, dataDir);
       await worker.said(/^Dormouse worker is ready/m);
       return worker;
     },
