@@ -6,6 +6,8 @@ import { defineConfig } from "vitest/config";
  */
 export default defineConfig({
   test: {
+    // Two, also where there are two cores: most files wait for a database, a timer or another process.
+    maxWorkers: 2,
     projects: [
       {
         test: {
@@ -30,8 +32,7 @@ export default defineConfig({
           name: "process",
           include: ["**/*.proc.test.ts"],
           exclude: ["node_modules", "dist"],
-          globalSetup: ["persistence/testing/global-setup.ts"],
-          fileParallelism: false,
+          globalSetup: ["persistence/testing/global-setup.ts", "client/e2e/global-setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

@@ -57,7 +57,7 @@ export function startJobWorkers(
     ...{ backend, clock, concurrency: AT_ONCE },
     processors: {
       subagents: subagentProcessor({
-        ...{ store, model, skills, toolboxes: boxes, clock, chance: realChance },
+        ...{ store, model, skills, toolboxes: boxes, clock, chance: realChance, observe },
         maxOutputTokens: agent.limits.outputTokens,
         note: (event, key) => log.info(event, { session_id: key.sessionId, turn_id: key.turnId, call_id: key.callId }),
       }),

@@ -3,6 +3,7 @@
  *
  * config → database → store → platform → model routes → tools → sessions → gateway; drained in the opposite order.
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createActor, waitFor } from "xstate";
 import { assist } from "../assist.config.ts";
@@ -209,7 +210,8 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
       ...(config.platformUrl === undefined && { platformUrl }),
       ...(parts.simulatorUrl !== undefined && { simulatorUrl: parts.simulatorUrl }),
     };
-    if (Object.keys(own).length > 0) closers.add("node file", await writeNodeFile(dataDir, own));
+    // With a database, keys and files of its own it needs no folder.
+    if (Object.keys(own).length > 0 && existsSync(dataDir)) closers.add("node file", await writeNodeFile(dataDir, own));
     closers.add("sockets", () => edge.closeAll(1012, "the server restarts"));
     for (const line of banner(config, edge.url, { model: model.name, simulated, madeKey })) say(line);
   }

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 
@@ -14,8 +14,6 @@ const nameIn = (dataDir: string) => join(dataDir, "node.json");
 
 /** For the owner of the data folder alone: the address of the database holds its password. */
 export async function writeNodeFile(dataDir: string, node: NodeFile): Promise<() => Promise<void>> {
-  // A node with everything of its own elsewhere may have no folder yet.
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await rm(nameIn(dataDir), { force: true });
   await writeFile(nameIn(dataDir), JSON.stringify(node), { mode: 0o600 });
   return () => rm(nameIn(dataDir), { force: true });

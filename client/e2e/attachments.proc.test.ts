@@ -1,6 +1,5 @@
 /** Files in the page: picked, pasted, refused, removed, sent, in a real browser against a real server. */
 import type { Browser, Page } from "playwright-core";
-import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { processScene } from "../../runtime/testing/process.ts";
 import { accessTree, nameless } from "./access.ts";
@@ -27,7 +26,6 @@ describe.skipIf(chromium === undefined)("files in the console", () => {
   let seen: Watch;
 
   beforeAll(async () => {
-    await build({ configFile: "client/console/vite.config.ts", logLevel: "warn" });
     browser = await launchChromium(chromium ?? "");
     const server = await scene.start();
     page = await browser.newPage({ viewport: { width: 1200, height: 860 }, reducedMotion: "reduce" });

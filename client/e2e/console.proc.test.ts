@@ -2,7 +2,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { build } from "vite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Simulator, startSimulator } from "../../evals/simulator/simulator.ts";
 import { processScene, type Server } from "../../runtime/testing/process.ts";
@@ -39,8 +38,6 @@ describe.skipIf(chromium === undefined)("the console in Chromium", () => {
   let seen: Watch;
 
   beforeAll(async () => {
-    // The server hands out dist/console; it must be that of these sources.
-    await build({ configFile: "client/console/vite.config.ts", logLevel: "warn" });
     simulator = await startSimulator();
     port = await freePort();
     browser = await launchChromium(chromium ?? "");

@@ -1,6 +1,5 @@
 /** A server, a platform that can be asked afterwards, and tabs of one user's browser. */
 import type { Browser, Locator, Page } from "playwright-core";
-import { build } from "vite";
 import { type Simulator, startSimulator } from "../../evals/simulator/simulator.ts";
 import { type PlatformFront, platformFront } from "../../runtime/testing/platform-front.ts";
 import { processScene, type Server } from "../../runtime/testing/process.ts";
@@ -49,7 +48,6 @@ export async function peopleScene(chromium: string): Promise<PeopleScene> {
   const scene = processScene();
   const [simulator, front] = await Promise.all([startSimulator(), platformFront()]);
   // The server hands out dist/console; it must be that of these sources.
-  await build({ configFile: "client/console/vite.config.ts", logLevel: "warn" });
   const env = { GEMINI_BASE_URL: simulator.url, GEMINI_API_KEY: "any", PLATFORM_URL: front.url };
   const server = await scene.start(env);
   const browser: Browser = await launchChromium(chromium);

@@ -43,12 +43,12 @@ function scene(
 const plain = (step: number) => ({ step, last: false, reminded: false });
 
 describe("sub-agent", () => {
-  test("[SA1] it asks and acts in turn until its finishing tool was called", async () => {
+  test("[SG1] it asks and acts in turn until its finishing tool was called", async () => {
     const { asked, end } = scene([thinks(search), thinks(search, search), thinks(finish)]);
     expect([await end(), asked]).toEqual([{ outcome: "finished" }, [plain(1), plain(2), plain(3)]]);
   });
 
-  test("[SA2] each budget ends it with one last request, then as a failure with its own code", async () => {
+  test("[SG2] each budget ends it with one last request, then as a failure with its own code", async () => {
     const limits = {
       step_budget: { steps: 1 },
       token_budget: { tokens: 10 },
@@ -66,7 +66,7 @@ describe("sub-agent", () => {
     expect(await last.end()).toEqual({ outcome: "finished" });
   });
 
-  test("[SA3] an answer without a call is reminded once, then it ends without a result", async () => {
+  test("[SG3] an answer without a call is reminded once, then it ends without a result", async () => {
     const { asked, end } = scene([thinks(), thinks(), thinks(finish)]);
     expect([await end(), asked]).toEqual([
       { outcome: "failed", code: "no_result" },
@@ -76,7 +76,7 @@ describe("sub-agent", () => {
     expect(await minded.end()).toEqual({ outcome: "finished" });
   });
 
-  test("[SA4] a model or tool that breaks ends it with a code and nothing else", async () => {
+  test("[SG4] a model or tool that breaks ends it with a code and nothing else", async () => {
     const broken = scene([new Overloaded("words of a user")]);
     expect(await broken.end()).toEqual({ outcome: "failed", code: "overloaded" });
     const tools = scene(
@@ -91,7 +91,7 @@ describe("sub-agent", () => {
     expect(await tools.end()).toEqual({ outcome: "failed", code: "overloaded" });
   });
 
-  test("D-15 [SA5] a cancel ends it wherever it is, and its port hears of it; a result that comes late is void", async () => {
+  test("D-15 [SG5] a cancel ends it wherever it is, and its port hears of it; a result that comes late is void", async () => {
     for (const [state, answers] of [
       ["reasoning", []],
       ["acting", [thinks(finish)]],
@@ -113,7 +113,7 @@ describe("sub-agent", () => {
     }
   });
 
-  test("[SA6] every pair of state and event is decided, and the chart reaches every state", () => {
+  test("[SG6] every pair of state and event is decided, and the chart reaches every state", () => {
     expect(undecided(subagentMachine, ["subagent.cancel"])).toEqual([]);
     const done = (state: string, output: unknown) =>
       ({ type: `xstate.done.actor.0.subagent.${state}`, output }) as never;

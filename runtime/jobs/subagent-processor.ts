@@ -6,6 +6,7 @@ import type { Store, SubagentKey, SubagentRow } from "../../persistence/store.ts
 import type { Skills } from "../../skills/registry.ts";
 import type { SubagentRequest } from "../../tools/subagents.ts";
 import type { Toolboxes } from "../../tools/toolbox.ts";
+import type { Observe } from "../observe/events.ts";
 import { runSubagent, type SubagentModelCall } from "./subagents/run-subagent.ts";
 import { subagentFor } from "./subagents/subagent-for.ts";
 import type { RunningJob } from "./workers.ts";
@@ -18,6 +19,7 @@ export type SubagentProcessorOptions = {
   readonly clock: Clock;
   readonly chance: Chance;
   readonly maxOutputTokens: number;
+  readonly observe: Observe;
   /** What happened, by code: an end that came too late, a login that is gone. */
   readonly note: (event: SubagentNote, key: SubagentKey) => void;
 };
@@ -90,9 +92,13 @@ function watch({ store, clock }: SubagentProcessorOptions, row: SubagentRow, sto
 }
 
 /** For the audit of the parent's turn. A row that can't be stored never fails the sub-agent. */
-function record({ store, model }: SubagentProcessorOptions, row: SubagentRow, made: SubagentModelCall): void {
+function record({ store, model, observe }: SubagentProcessorOptions, row: SubagentRow, made: SubagentModelCall): void {
   const { sessionId: id, turnId: turn, callId: call, attempt } = row;
   const { step, outcome, profile, issuer, usage, ms } = made;
+  const kind = outcome === "ok" ? "ok" : outcome === "cancelled" ? "cancelled" : "failed";
+  const detail = kind === "failed" ? { code: outcome } : {};
+  const turned = { sessionId: id, turnId: turn, purpose: "subagent" as const };
+  observe({ type: "model.called", ...turned, profile, step, outcome: kind, ms, usage, ...detail });
   void store.calls.record([
     {
       ...{ sessionId: id, turnId: turn, callId: call, step, attempt, profile, issuer, outcome, usage, ms },

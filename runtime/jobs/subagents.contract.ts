@@ -98,7 +98,7 @@ export function subagentsContract(name: string, farEnd: (stored: StoreScene) => 
       };
       const workers = jobs.workers({
         subagents: subagentProcessor({
-          ...{ store, model, clock: realClock, chance: realChance, maxOutputTokens: 1_000 },
+          ...{ store, model, clock: realClock, chance: realChance, observe: () => {}, maxOutputTokens: 1_000 },
           skills: loadSkills({ names: SUBAGENT_SKILLS }),
           toolboxes: { toolboxFor: async () => toolbox },
           note: (event) => notes.push(event),
@@ -116,7 +116,7 @@ export function subagentsContract(name: string, farEnd: (stored: StoreScene) => 
         entry.kind === "tool_result" ? [[entry.outcome, entry.text] as const] : [],
       );
 
-    test("[SA20] the parent gains one small result, the child's reading stays its own, progress and panel are shown", async () => {
+    test("[SG20] the parent gains one small result, the child's reading stays its own, progress and panel are shown", async () => {
       const { store, node } = await open();
       const { model } = worker(store, node());
       const one = owner(store, node());
@@ -231,7 +231,7 @@ export function subagentsContract(name: string, farEnd: (stored: StoreScene) => 
       expect([outcome, text.length < 1_000, child.model.requests.length]).toEqual(["error", true, 9]);
     });
 
-    test("D-08 [SA21] a parent that dies while its child works finds the same child again: one row, one result", async () => {
+    test("D-08 [SG21] a parent that dies while its child works finds the same child again: one row, one result", async () => {
       const { store, stored, node } = await open();
       let release = () => {};
       const held = new Promise<void>((resolve) => (release = resolve));

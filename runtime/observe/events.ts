@@ -37,7 +37,7 @@ export type RuntimeEvent =
       readonly usage?: Usage;
       readonly code?: string;
       /** `turn` when left out. */
-      readonly purpose?: "turn" | "summary";
+      readonly purpose?: "turn" | "summary" | "subagent";
     })
   /** A file of an earlier turn could not be fetched; the model was sent its marker. */
   | (InTurn & { readonly type: "attachment.unavailable"; readonly code: string })

@@ -97,7 +97,7 @@ describe("pages", () => {
 
   test("[AR8] every rule id of a README's table stands in a test's name", () => {
     const names = new Map<string, string>();
-    for (const { path, text } of all.filter((source) => /\.test\.tsx?$/.test(source.path))) {
+    for (const { path, text } of all.filter((source) => /\.(test|contract)\.tsx?$/.test(source.path))) {
       names.set(folderOf(path), `${names.get(folderOf(path)) ?? ""}\n${text}`);
     }
     const untested = readmes().flatMap(({ path, text }) =>
@@ -110,7 +110,7 @@ describe("pages", () => {
 
   test("[AR9] every case that this version settles has a test that bears its id", () => {
     const settled = readFileSync(join(packageRoot(), "docs", "cases.md"), "utf8").match(/\b[A-J]-\d{2}\b/g) ?? [];
-    const tests = all.filter(({ path }) => /\.test\.tsx?$/.test(path)).map(({ text }) => text);
+    const tests = all.filter(({ path }) => /\.(test|contract)\.tsx?$/.test(path)).map(({ text }) => text);
     const bears = (id: string) =>
       tests.some((text) =>
         new RegExp(`(test|describe|it)(\\.\\w+)?(\\([^)]*\\))?\\(\\s*[\`"'][^\`"']*${id}`).test(text),

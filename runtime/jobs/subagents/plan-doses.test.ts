@@ -32,7 +32,7 @@ const mix = product("Mix", [
 ]);
 
 describe("doses", () => {
-  test("[SA14] one supplement is summed over all items, combinations included, in the limit's own unit", () => {
+  test("[SG14] one supplement is summed over all items, combinations included, in the limit's own unit", () => {
     expect(verdict([magnesium, 1], [mix, 1])).toEqual(nothing);
     expect(verdict([magnesium, 1.5], [mix, 1])).toEqual({
       problems: [
@@ -46,7 +46,7 @@ describe("doses", () => {
     expect(verdict([folate, 2]).problems).toHaveLength(1);
   });
 
-  test("[SA15] without an upper limit the typical dose is the limit, but for the least there is to take", () => {
+  test("[SG15] without an upper limit the typical dose is the limit, but for the least there is to take", () => {
     const b12 = product("B12", [["b12", 500, "mcg"]]);
     expect(verdict([b12, 1])).toEqual({
       problems: [],

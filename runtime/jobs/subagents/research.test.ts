@@ -28,7 +28,7 @@ const chosenOf = ({ result }: ReturnType<typeof start>["agent"]) => {
 };
 
 describe("the research agent", () => {
-  test("[SA10] it reads in full what its searches give; by id it says what counts, in its own order", async () => {
+  test("[SG10] it reads in full what its searches give; by id it says what counts, in its own order", async () => {
     const { agent, calls: asked, progress, play } = start();
     const { ending, read, requests } = await play(search("sleep", "mood"), finish(["ev-3", "ev-2"]));
     expect(ending).toEqual({ outcome: "finished" });
@@ -86,7 +86,7 @@ describe("the research agent", () => {
     });
   });
 
-  test("[SA11] ids that no search gave, an id twice, more than eight, no search at all: said, and nothing is finished", async () => {
+  test("[SG11] ids that no search gave, an id twice, more than eight, no search at all: said, and nothing is finished", async () => {
     const { agent, play } = start();
     const { ending, read } = await play(
       finish([]),
@@ -108,7 +108,7 @@ describe("the research agent", () => {
     expect(chosenOf(agent)).toEqual([[], "Some support.", 1]);
   });
 
-  test("[SA12] the ninth query does not leave; the first valid result counts", async () => {
+  test("[SG12] the ninth query does not leave; the first valid result counts", async () => {
     const { agent, calls: asked, play } = start();
     const nine = ["sleep", "b", "c", "d", "e", "f", "g", "h", "i"];
     const { read } = await play(
@@ -125,7 +125,7 @@ describe("the research agent", () => {
     expect(chosenOf(agent)).toEqual([["ev-1"], "ev-1", 8]);
   });
 
-  test("D-15 [SA13] a refused login ends it at once; a platform that is away is told to it", async () => {
+  test("D-15 [SG13] a refused login ends it at once; a platform that is away is told to it", async () => {
     const refused = start(() => ({ kind: "error", reason: "auth", text: "log in again" }));
     expect((await refused.play(search("sleep"), finish([]))).ending).toEqual({
       outcome: "failed",

@@ -59,7 +59,7 @@ function scene(...moves: [Move, ...Move[]]) {
 }
 
 describe("running a sub-agent", () => {
-  test("[SA7] tools act with the login of its turn; an invalid result is told to it, a valid one ends it", async () => {
+  test("[SG7] tools act with the login of its turn; an invalid result is told to it, a valid one ends it", async () => {
     const one = scene(calls("look"), calls("finish", { ids: "e1" }), calls("finish", { ids: ["e1"] }));
     expect(await one.run()).toEqual({ outcome: "finished" });
     expect([one.seen, one.finished(), one.noted.map(({ step, outcome }) => [step, outcome])]).toEqual([
@@ -77,7 +77,7 @@ describe("running a sub-agent", () => {
     expect(last).toEqual(["found it", "ids must be a list"]);
   });
 
-  test("[SA8] its last request offers the finishing tool alone", async () => {
+  test("[SG8] its last request offers the finishing tool alone", async () => {
     const look = calls("look");
     const one = scene(look, look, look, look, calls("finish", { ids: [] }));
     expect(await one.run()).toEqual({ outcome: "finished" });
@@ -87,7 +87,7 @@ describe("running a sub-agent", () => {
     ]);
   });
 
-  test("D-15 [SA9] an abort stops the model call at once and makes no other", async () => {
+  test("D-15 [SG9] an abort stops the model call at once and makes no other", async () => {
     const one = scene(hangs("thinking"), says("unused"));
     const ended = one.run();
     await new Promise((resolve) => setImmediate(resolve));
