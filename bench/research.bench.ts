@@ -78,14 +78,16 @@ function facts({ workers, quiet, busy }: Measured): readonly Fact[] {
   const standing = busy.flatMap((one) => one.standing);
   const running = standing.map((one) => one.running);
   const waiting = standing.map((one) => one.waiting);
-  const rounds = (phases: readonly Phase[]) => phases.map((one) => p95([one]).toFixed(0)).join(", ");
+  const othersOf = ({ used: { others = Number.NaN } }: Phase) => Math.max(0, others).toFixed(1);
+  const rounds = (phases: readonly Phase[]) =>
+    phases.map((one) => `${p95([one]).toFixed(0)} (${othersOf(one)})`).join(", ");
   return [
     {
       what: `workers ${workers}, jobs`,
       value: `${done} done in the windows (${(done / seconds).toFixed(1)} a second), ended in all ${counted(all)}; at work ${mean(running).toFixed(1)} (${Math.max(...running)} at most), waiting ${mean(waiting).toFixed(1)}`,
     },
     { what: "  answers a second", value: both((phases) => (firstDeltas(phases).length / seconds).toFixed(1)) },
-    { what: "  p95 of each round, ms", value: both(rounds) },
+    { what: "  p95 of each window, ms (processors that others used)", value: both(rounds) },
     {
       what: "  p95 while the jobs came in at once, ms",
       value: p95Of(busy.flatMap(({ arriving }) => arriving)),
@@ -99,7 +101,7 @@ function facts({ workers, quiet, busy }: Measured): readonly Fact[] {
     },
     ...Object.keys(quiet[0]?.used ?? {}).map((part) => ({
       what: `  processors, ${part}`,
-      value: both((phases) => mean(phases.map(({ used }) => used[part] ?? 0)).toFixed(2)),
+      value: both((phases) => Math.max(0, mean(phases.map(({ used }) => used[part] ?? 0))).toFixed(2)),
     })),
   ];
 }

@@ -30,7 +30,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 const FAILURES: Readonly<Record<string, string>> = {
-  auth_required: "Your login has ended. Log in again, then send the message once more.",
+  auth_required: "Your login has ended. Log in again, then write again; an answer that you gave was kept.",
   blocked: "The model declined to answer this.",
   empty_response: "The model gave no answer.",
   malformed_tool_call: "The model asked for a look-up that could not be understood.",
@@ -69,13 +69,14 @@ export function endedText(ended: Ended | undefined): string {
 
 const ENDED = { answered: "Answered.", accepted: "Accepted.", dismissed: "Dismissed." } as const;
 
-/** Why a resolution did nothing, for people; undefined when it was taken, now or before. */
+/** Why a resolution did nothing, for people; undefined when it was taken, now or before, and there is nothing to say of it. */
 export function receiptProblem(receipt: SignalData<"interaction_receipt">): string | undefined {
   const because = (fallback: string) => (receipt.message === undefined ? fallback : `${fallback}: ${receipt.message}`);
   switch (receipt.result) {
     case "accepted":
-    case "duplicate":
       return undefined;
+    case "duplicate":
+      return receipt.message;
     case "stale":
       return receipt.open === null
         ? "This is no longer open: it was answered, or the conversation went on."

@@ -86,7 +86,7 @@ describe("what was pressed", () => {
     expect(await intend(command)).toEqual({ kind: "known", isSameCommand: true, row: ended });
   });
 
-  test("[AC3] the same item of the same card and plan is done once, until it has failed; anything else is another thing", async () => {
+  test("[AC3] the same item of the same card and plan is under way once; ended, it may be pressed again; anything else is another thing", async () => {
     const { id, fence, card, intend } = await begun();
     const first = press({ plan_id: "plan-1" });
     await intend(first);
@@ -104,10 +104,14 @@ describe("what was pressed", () => {
     await store.actions.finish(fence, idOf(first), failed(first));
     expect(await intend(second)).toEqual({ kind: "intended" });
     await store.actions.finish(fence, idOf(second), done(second));
+    const third = press({ plan_id: "plan-1" });
+    expect(await intend(third)).toEqual({ kind: "intended" });
     const end = { shown: pressed(second), text: "added" };
-    const third = await intend(press({ plan_id: "plan-1" }));
-    expect(third).toEqual({ ...known, row: { command: second, turnId: card, state: "done", end } });
-    expect(await counted(id)).toBe(6);
+    const ended = { command: second, turnId: card, state: "done", end };
+    expect(await intend(second)).toEqual({ kind: "known", isSameCommand: true, row: ended });
+    const underWay = { command: third, turnId: card, state: "intended" };
+    expect(await intend(press({ plan_id: "plan-1" }))).toEqual({ ...known, row: underWay });
+    expect(await counted(id)).toBe(7);
     const elsewhere = await begun();
     expect(await elsewhere.intend(press({ plan_id: "plan-1" }))).toEqual({ kind: "intended" });
   });

@@ -36,7 +36,7 @@ export function postgresActions({ sql, keys }: Database): Actions {
     return { ...action, end: opened(id, cipher, places.answers(row.command_id), row.answer, isEnd) };
   };
 
-  /** False: this command, or another one for the same thing, is there. */
+  /** False: this command is there, or another one for the same thing is under way. */
   const intended = async (fence: Fence, action: Action, cipher: SessionCipher): Promise<boolean> => {
     const { command, digest, turnId } = action;
     const [done] = await asked(sql<{ owned: number; added: number }[]>`
@@ -57,13 +57,13 @@ export function postgresActions({ sql, keys }: Database): Actions {
     return done.added > 0;
   };
 
-  /** Undefined: what stood in the way has failed. */
+  /** Undefined: what stood in the way has ended. */
   const known = async (fence: Fence, action: Action, cipher: SessionCipher): Promise<Intended | undefined> => {
     const { command, digest } = action;
     const [row] = await asked(sql<Stored[]>`
       select ${columns} from actions a join sessions s on s.id = a.session_id
       where a.session_id = ${fence.sessionId}
-        and (a.command_id = ${command.id} or a.what = ${whatOf(cipher, command)} and a.state <> 'failed')
+        and (a.command_id = ${command.id} or a.what = ${whatOf(cipher, command)} and a.state = 'intended')
       order by a.command_id = ${command.id} desc limit 1`);
     if (!row) return undefined;
     const isSameCommand = row.command_id === command.id;

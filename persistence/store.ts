@@ -274,13 +274,13 @@ export interface Interactions {
 
 export type Intended =
   | { readonly kind: "intended" }
-  /** This command again, or another one for the same item of the same card that has not failed. */
+  /** This command again, or another one for the same item of the same card that is under way. */
   | { readonly kind: "known"; readonly isSameCommand: boolean; readonly row: ActionRow }
   /** The id was used for another command. */
   | { readonly kind: "conflict" };
 
 export interface Actions {
-  /** Durable before its call leaves. Fenced; throws `OwnershipLost`. Unique by command, and by card, item and plan while not failed. */
+  /** Durable before its call leaves. Fenced; throws `OwnershipLost`. Unique by command, and by card, item and plan while under way. */
   intend(fence: Fence, action: { command: ActionCommand; digest: Buffer; turnId: TurnId }): Promise<Intended>;
   /** Fenced; throws `OwnershipLost`. Nothing is changed of one that has ended or was never intended. */
   finish(

@@ -17,8 +17,8 @@ import { recordSummaries } from "./summaries/record.ts";
 
 /** A summary that takes longer is given up. No turn waits for it that long. */
 export const SUMMARY_MS = 60_000;
-/** Jobs of one queue that a process works on at a time. */
-const AT_ONCE = 4;
+/** Jobs of one queue that a process works on at a time: fewer beside conversations that stream. */
+const AT_ONCE = { node: 2, worker: 4 } as const;
 
 export type Jobs = { readonly backend: JobsBackend; readonly producer: Producer; readonly waits: Waits };
 
@@ -40,12 +40,22 @@ export function openJobs(config: Config, databaseUrl: string, log: Log, closers:
   return { backend, producer: producerOf({ backend, clock }), waits };
 }
 
-/** Workers for everything that is queued. `graceMs`: how long they may go on when the process ends. */
+type WorkersPlace = {
+  readonly log: Log;
+  readonly observe: Observe;
+  readonly closers: Closers;
+  /** How long they may go on when the process ends. */
+  readonly graceMs: number;
+  /** What the process is otherwise. */
+  readonly beside: keyof typeof AT_ONCE;
+};
+
+/** Workers for everything that is queued. */
 export function startJobWorkers(
   { backend }: Jobs,
   parts: Parts,
   agent: AgentDefinition,
-  { log, observe, closers, graceMs }: { log: Log; observe: Observe; closers: Closers; graceMs: number },
+  { log, observe, closers, graceMs, beside }: WorkersPlace,
 ): Workers {
   const { store, model, summariser, mcp } = parts;
   const clock = realClock;
@@ -54,7 +64,7 @@ export function startJobWorkers(
   // A sub-agent asks no other sub-agent.
   const boxes: Toolboxes = toolboxes({ agent, skills: parts.skills, mcp });
   const workers = startWorkers({
-    ...{ backend, clock, concurrency: AT_ONCE },
+    ...{ backend, clock, concurrency: AT_ONCE[beside] },
     processors: {
       subagents: subagentProcessor({
         ...{ store, model, skills, toolboxes: boxes, clock, chance: realChance, observe },

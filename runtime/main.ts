@@ -136,7 +136,7 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
     });
     const boxes = toolboxes({ agent: assist, skills, mcp, results: store.results, subagents });
     if (config.embeddedWorkers > 0)
-      startJobWorkers(jobs, parts, assist, { log, observe, closers, graceMs: WORKER_GRACE_MS });
+      startJobWorkers(jobs, parts, assist, { log, observe, closers, graceMs: WORKER_GRACE_MS, beside: "node" });
     const world: World = {
       node: nodeId(chance.uuid()),
       store,

@@ -66,7 +66,7 @@ async function open(config: Config, log: ReturnType<typeof createLog>, closers: 
   const metrics = createMetrics({ sessionsResident: () => 0, sockets: () => 0 });
   const jobs = openJobs(config, databaseUrl, log, closers);
   startJobWorkers(jobs, parts, assist, {
-    ...{ log, closers, observe: observer(log, metrics), graceMs: config.drainGraceMs },
+    ...{ log, closers, observe: observer(log, metrics), graceMs: config.drainGraceMs, beside: "worker" },
   });
   const where = jobs.backend.kind === "redis" ? "Redis" : "PostgreSQL";
   process.stdout.write(`Dormouse worker is ready: sub-agents and summaries, queued in ${where}\n`);

@@ -3,13 +3,18 @@ import { assist } from "../assist.config.ts";
 import { editedProposal } from "../machines/conversation/interactions.ts";
 import { cards } from "../machines/protocol/cards.ts";
 import type { Proposal } from "../machines/protocol/interactions.ts";
+import { DOUBT } from "./doubt.ts";
 import {
   addCall,
   addedText,
-  draftOf,
+  allHeldText,
   draftsIn,
+  extension,
+  heldText,
+  notAddedText,
   notStoredText,
   planCardOf,
+  planEndOf,
   proposalCall,
   storedText,
 } from "./plan-writing.ts";
@@ -101,20 +106,61 @@ test("what a plan tool gave is a card; what is no plan is none", () => {
     expect(planCardOf(data, "created")).toBe(undefined);
 });
 
-test("the newest draft of what was read, and what it holds", () => {
+const [held] = draftsIn({ plans: [{ ...stored, labs: [{ id: "tsh", name: "TSH" }], notes: "Old." }] });
+const draft = () => {
+  if (held === undefined) throw new TypeError("no draft");
+  return held;
+};
+
+test("the drafts of what was read, newest first, and what they hold in which dosing", () => {
   const older = { ...stored, id: "plan-0", items: [] };
   const sent = { ...stored, id: "plan-2", status: "sent" };
-  const draft = draftOf({ plans: [sent, stored, older] });
-  expect(draft).toEqual({
+  const [first, ...others] = draftsIn({ plans: [sent, stored, older] });
+  const card = planCardOf({ plan: stored }, "updated");
+  expect(first).toEqual({
     ...{ id: "plan-1", title: "Sleep", patientId: "pat-1", patientName: "Ada Example", notes: null, labs: [] },
-    lifestyle: [{ title: "Light", detail: "" }],
-    holds: expect.any(Function),
+    ...{ lifestyle: [{ title: "Light", detail: "" }], card, held: expect.any(Function) },
   });
-  expect(["var-1", "var-2", "var-3"].map((variant) => draft?.holds(variant))).toEqual([true, true, false]);
-  expect(draftsIn({ plans: [sent, stored, older] }).map(({ id }) => id)).toEqual(["plan-1", "plan-0"]);
-  expect([draftOf({ plans: [sent] }), draftOf({ plans: [] }), draftOf(undefined), draftOf({ plan: stored })]).toEqual(
-    Array(4).fill(undefined),
-  );
+  const dosings = ["var-1", "var-2", "var-3"].map((variant) => first?.held(variant)?.dosing);
+  expect(dosings).toEqual(["1 a day", "2 at\nnight", undefined]);
+  expect(others.map(({ id }) => id)).toEqual(["plan-0"]);
+  expect([{ plans: [sent] }, { plans: [] }, undefined, { plan: stored }].map(draftsIn)).toEqual(Array(4).fill([]));
+});
+
+test("a draft is given what it lacks of a proposal; its lists and notes stay in front", () => {
+  const more = {
+    ...{ ...proposal, plan_id: "plan-1", items: [item(2), item(3)] },
+    lifestyle: [
+      { title: "Light", detail: "" },
+      { title: "Walk", detail: "Daily." },
+    ],
+    labs: [
+      { id: "tsh", name: "TSH" },
+      { id: "b12", name: "B12" },
+    ],
+    notes: "New.",
+  };
+  const args = {
+    ...{ id: "plan-1", addItems: [input(3)], title: "Sleep", labs: ["tsh", "b12"], notes: "Old.\n\nNew." },
+    lifestyle: [
+      { title: "Light", detail: "" },
+      { title: "Walk", detail: "Daily." },
+    ],
+  };
+  const left = [draft().held("var-2")];
+  expect(extension(tools, more, draft())).toEqual({ call: { name: "plan_change", args }, held: left });
+  // A proposal that has the draft's own notes in front says them once.
+  expect(extension(tools, { ...more, notes: "Old.\n\nNew." }, draft())).toEqual({
+    call: { name: "plan_change", args },
+    held: left,
+  });
+  const known = { ...more, lifestyle: [{ title: "Light", detail: "" }], labs: [{ id: "tsh", name: "TSH" }] };
+  for (const notes of ["", "Old."])
+    expect(extension(tools, { ...known, notes }, draft())).toEqual({
+      call: { name: "plan_change", args: { id: "plan-1", addItems: [input(3)], title: "Sleep" } },
+      held: left,
+    });
+  expect(extension(tools, { ...more, items: [item(2)] }, draft())).toEqual({ call: undefined, held: left });
 });
 
 test("what the model reads: one line in brackets, whatever a title or an error says", () => {
@@ -135,4 +181,29 @@ test("what the model reads: one line in brackets, whatever a title or an error s
   expect(addedText({ name: "Zinc", dosing: "1 with\nfood" }, { plan_id: "plan-1", title: "Sleep" })).toBe(
     '[The user pressed "add to plan" on a card: Zinc, 1 with food. The system added it to draft plan plan-1 (Sleep).]',
   );
+  expect(heldText({ name: "Zinc", dosing: "1 at\nnight" }, { plan_id: "plan-1", title: null })).toBe(
+    '[The user pressed "add to plan" on a card: Zinc. It was in draft plan plan-1 (untitled) already, as 1 at night; nothing was changed.]',
+  );
+  const { items } = card;
+  expect(storedText({ ...card, change: "updated" }, items.slice(1))).toBe(
+    '[The system updated draft plan plan-1 "So \\"called\\"" for Ada Example: Name 1, 1 a day; Name 2, 2 at night. Not added, as the draft held it already: Name 2, 2 at night.]',
+  );
+  expect(allHeldText(card, items.slice(0, 1))).toBe(
+    '[The system changed nothing: draft plan plan-1 "So \\"called\\"" for Ada Example holds all of that already: Name 1, 1 a day.]',
+  );
+});
+
+test("a doubt is told once, in the words of what was to be done", () => {
+  const why = `plan_new gave no answer within 30 s. ${DOUBT}`;
+  expect([notStoredText(why, true), notAddedText({ name: "Zinc", dosing: "1" }, why, true)]).toEqual([
+    "[The system could not store the plan: plan_new gave no answer within 30 s. It may have been saved all the same: read the patient's plans before you propose it again.]",
+    '[The user pressed "add to plan" on a card: Zinc, 1. The system could not add it: plan_new gave no answer within 30 s. It may have been added all the same.]',
+  ]);
+});
+
+test("how an accepted proposal ended can be read from what the model is told", () => {
+  const card = planCardOf({ plan: stored }, "created");
+  if (card === undefined) throw new TypeError("no card");
+  const texts = [storedText(card), allHeldText(card, []), notStoredText("No."), notStoredText("No.", true)];
+  expect(texts.map(planEndOf)).toEqual(["stored", "stored", "not_stored", "unknown"]);
 });

@@ -5,7 +5,7 @@ import { loadSkills } from "../skills/registry.ts";
 import { runTool } from "./execute.ts";
 import { type McpServers, mcpServers } from "./mcp/servers.ts";
 import { caller, contextOf, never } from "./mcp/testing/scene.ts";
-import { draftOf, planCardOf, proposalCall, storedText } from "./plan-writing.ts";
+import { draftsIn, extension, planCardOf, proposalCall, storedText } from "./plan-writing.ts";
 import { type TestPlatform, testPlatform } from "./platform/testing/platform.ts";
 import type { ToolAnswer, ToolResult } from "./tool.ts";
 import { toolboxes } from "./toolbox.ts";
@@ -124,17 +124,19 @@ test("the picker lists the caller's patients; a proposal is stored by the call t
   );
 
   const more = await proposed(second?.id, { plan_id: card.plan_id, labs: ["vitamin-b12"] });
-  expect(more.labs?.map(({ id }) => id)).toEqual(["ferritin", "vitamin-b12"]);
-  const { name, args } = proposalCall(assist.planTools, more);
+  expect(more.labs?.map(({ id }) => id)).toEqual(["vitamin-b12"]);
+  const [before] = draftsIn(ok(await run("treatment_plan_get", { id: card.plan_id })).data);
+  if (before === undefined) throw new TypeError("no draft");
+  const { name, args } = extension(assist.planTools, more, before).call ?? { name: "none", args: {} };
   expect(planCardOf(ok(await run(name, args, "accept-2")).data, "updated")?.items.map((item) => item.name)).toEqual([
     first?.name,
     second?.name,
   ]);
-  const draft = draftOf(ok(await run("treatment_plan_get", { patientId: "pat-002" })).data);
-  expect([draft?.id, draft?.holds(second?.id ?? ""), draft?.holds("var-0"), draft?.notes]).toEqual([
-    card.plan_id,
-    true,
-    false,
-    "Space it.",
+  const [draft] = draftsIn(ok(await run("treatment_plan_get", { patientId: "pat-002" })).data);
+  const { id, notes, labs } = draft ?? { id: "", notes: "", labs: [] };
+  const dosings = [second?.id ?? "", "var-0"].map((variant) => draft?.held(variant)?.dosing);
+  expect([id, notes, labs.map((lab) => lab.id), dosings]).toEqual([
+    ...[card.plan_id, "Space it.", ["ferritin", "vitamin-b12"]],
+    [more.items[0]?.dosing, undefined],
   ]);
 });

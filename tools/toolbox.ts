@@ -41,22 +41,22 @@ const MOST_MEMORIES = 1_000;
 
 /** Puts together builtins and discovered tools, decorates them as the agent says, and leaves out what the flags disable. */
 export function toolboxes({ agent, skills, mcp, results, subagents, onNameTaken }: ToolboxesOptions): Toolboxes {
-  const memories = new Map<string, EvidenceMemory>();
-  const memoryOf = (user: string): EvidenceMemory => {
-    const memory = memories.get(user) ?? new EvidenceMemory();
-    memories.delete(user);
-    memories.set(user, memory);
-    const [oldest] = memories.keys();
-    if (memories.size > MOST_MEMORIES && oldest !== undefined) memories.delete(oldest);
-    return memory;
+  // Made once: the JSON Schema of a tool costs more than a turn's look at all of them.
+  const shared = sharedTools(skills, results, subagents);
+  const users = new Map<string, OwnTools>();
+  const ownOf = (user: string): OwnTools => {
+    const own = users.get(user) ?? ownTools();
+    users.delete(user);
+    users.set(user, own);
+    const [oldest] = users.keys();
+    if (users.size > MOST_MEMORIES && oldest !== undefined) users.delete(oldest);
+    return own;
   };
 
   return {
     async toolboxFor(principal, credential) {
-      const memory = memoryOf(principal.userId);
-      const builtins = builtinTools({ skills, memory, results, subagents }).filter(({ name }) =>
-        agent.builtins.includes(name),
-      );
+      const { memory, cite } = ownOf(principal.userId);
+      const builtins = [...shared, cite].filter(({ name }) => agent.builtins.includes(name));
       const { tools, missing } = await mcp.discover({ principal, credential });
       const byName = new Map(builtins.map((tool) => [tool.name, tool]));
       for (const tool of tools) {
@@ -78,18 +78,24 @@ export function toolboxes({ agent, skills, mcp, results, subagents, onNameTaken 
   };
 }
 
-type BuiltinParts = Pick<ToolboxesOptions, "skills"> & {
-  readonly memory: EvidenceMemory;
-  readonly results: KeptResults | undefined;
-  readonly subagents: Subagents | undefined;
-};
-
-/** Every tool of ours there is; the agent names the ones it has. */
-function builtinTools({ skills, memory, results, subagents }: BuiltinParts): readonly Tool[] {
+/** Every tool of ours there is, but for the one that remembers; the agent names the ones it has. */
+function sharedTools(
+  skills: Skills,
+  results: KeptResults | undefined,
+  subagents: Subagents | undefined,
+): readonly Tool[] {
   const reading = results === undefined ? [] : [readResult(results)];
-  const shown = [recommendSupplements, recommendLifestyle, recommendLabs, citeSources(memory)];
   const working = subagents === undefined ? [] : [spawnResearchAgent(subagents), buildPlan(subagents)];
+  const shown = [recommendSupplements, recommendLifestyle, recommendLabs];
   return [loadSkill(skills), ...shown, askQuestion, proposePlan, ...reading, ...working];
+}
+
+/** What one user's searches gave, and the tool that cites it. */
+type OwnTools = { readonly memory: EvidenceMemory; readonly cite: Tool };
+
+function ownTools(): OwnTools {
+  const memory = new EvidenceMemory();
+  return { memory, cite: citeSources(memory) };
 }
 
 function decorationOf(agent: AgentDefinition, name: string): Decoration | undefined {

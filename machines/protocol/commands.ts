@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { proposalEdits } from "./interactions.ts";
 import { MOST_ATTACHMENTS } from "./uploads.ts";
 
 /** Lower case only: that is the one spelling by which ids are compared and stored (machines/ids.ts). */
@@ -27,10 +28,26 @@ export const messageCommand = z
     path: ["text"],
   });
 
+/** A resolution as it is told and stored. What may be sent is bounded more tightly, by `resolveCommand`. */
 export const resolutionSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("answered"), selected: z.array(z.string()), text: z.string().optional() }),
   z.object({ kind: z.literal("accepted"), edits: z.unknown().optional() }),
   z.object({ kind: z.literal("dismissed"), reason: z.string().optional() }),
+]);
+
+/** Characters of a person's own words in a resolution. */
+export const MOST_WORDS = 4_000;
+const words = z.string().max(MOST_WORDS);
+
+const sentResolution = z.discriminatedUnion("kind", [
+  z.object({
+    kind: z.literal("answered"),
+    selected: z.array(z.string().max(200)).max(100),
+    text: words.optional(),
+  }),
+  // Edits of another form are passed on, for the session says what is wrong with them; they are never stored.
+  z.object({ kind: z.literal("accepted"), edits: proposalEdits.or(z.unknown()).optional() }),
+  z.object({ kind: z.literal("dismissed"), reason: words.optional() }),
 ]);
 
 export const resolveCommand = z.object({
@@ -38,7 +55,7 @@ export const resolveCommand = z.object({
   id,
   interaction_id: id,
   revision: z.int().min(1),
-  resolution: resolutionSchema,
+  resolution: sentResolution,
 });
 
 export const actionCommand = z.object({

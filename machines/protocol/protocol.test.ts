@@ -1,7 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
-import { type Command, commandSchema } from "./commands.ts";
+import { type Command, commandSchema, resolutionSchema } from "./commands.ts";
+import { isTooDeep } from "./depth.ts";
 import { protocolSchema } from "./json-schema.ts";
 import { parseSignal, type Signal } from "./signals.ts";
 
@@ -133,6 +134,59 @@ describe("commands", () => {
       true,
       true,
     ]);
+  });
+
+  const resolve = (resolution: unknown) =>
+    commandSchema.safeParse({ type: "resolve", id: ID, interaction_id: ID, revision: 1, resolution }).data;
+  const words = (length: number) => "w".repeat(length);
+
+  test("an answer's words and choices are bounded; what is told of one is not, so old ones stay readable", () => {
+    const fits = [
+      { kind: "answered", selected: Array(100).fill(words(200)), text: words(4_000) },
+      { kind: "dismissed", reason: words(4_000) },
+    ];
+    expect(fits.map((resolution) => resolve(resolution))).toEqual(
+      fits.map((resolution) => ({ type: "resolve", id: ID, interaction_id: ID, revision: 1, resolution })),
+    );
+    const wrong = [
+      { kind: "answered", selected: Array(101).fill("a") },
+      { kind: "answered", selected: [words(201)] },
+      { kind: "answered", selected: [], text: words(4_001) },
+      { kind: "dismissed", reason: words(4_001) },
+    ];
+    expect(wrong.map((resolution) => resolve(resolution))).toEqual(wrong.map(() => undefined));
+    expect(wrong.map((resolution) => resolutionSchema.parse(resolution))).toEqual(wrong);
+  });
+
+  test("edits lose what is unknown in them; those of another form stay as they are, for the session to judge", () => {
+    const edits = (given: unknown) => resolve({ kind: "accepted", edits: given });
+    const told = (given: unknown) => ({
+      type: "resolve",
+      id: ID,
+      interaction_id: ID,
+      revision: 1,
+      resolution: { kind: "accepted", edits: given },
+    });
+    const item = { variant_id: "v", dosing: "1" };
+    const full = { title: " T ", notes: "n", items: [{ ...item, name: "x".repeat(9) }], junk: [1] };
+    expect(edits(full)).toEqual(told({ title: "T", notes: "n", items: [item] }));
+    for (const odd of ["all of it", 7, null, { items: [] }, { items: [{ ...item, dosing: " " }] }])
+      expect(edits(odd)).toEqual(told(odd));
+    expect(resolve({ kind: "accepted" })).toEqual({ ...told(undefined), resolution: { kind: "accepted" } });
+  });
+
+  test("64 levels are taken, 65 are too many, however many there are", () => {
+    const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+    const inObjects = (levels: number): unknown => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
+    expect([0, 1, 64, 65, 200_000].map((levels) => isTooDeep(levels === 0 ? "a" : nested(levels)))).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+    ]);
+    expect([64, 65, 200_000].map((levels) => isTooDeep(inObjects(levels)))).toEqual([false, true, true]);
+    expect(isTooDeep([1, null, { a: "b" }, nested(64)])).toBe(true);
   });
 
   test("ids are lower case, as they are compared and stored", () => {

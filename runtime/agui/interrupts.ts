@@ -1,5 +1,6 @@
-import type { Resolution } from "../../machines/protocol/commands.ts";
+import { MOST_WORDS, type Resolution } from "../../machines/protocol/commands.ts";
 import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
+import type { SignalData } from "../../machines/protocol/signals.ts";
 import type { Interrupt } from "./events.ts";
 import type { ResumeEntry } from "./run-input.ts";
 
@@ -30,15 +31,35 @@ export function interruptOf(open: PendingInteraction): Interrupt {
 /** The payload of an answer is the resolution of PROTOCOL.md without its kind. */
 function payloadSchema(kind: PendingInteraction["kind"], schema: PendingInteraction["schema"]) {
   if (kind === "plan_proposal") return { type: "object", properties: { edits: schema } };
-  return { type: "object", properties: { selected: schema, text: { type: "string" } }, required: ["selected"] };
+  const text = { type: "string", maxLength: MOST_WORDS };
+  return { type: "object", properties: { selected: schema, text }, required: ["selected"] };
 }
 
-/** The interaction that an entry names; an id without a revision means the one that is open now. */
-export function answeredBy({ interruptId }: ResumeEntry, open: PendingInteraction | null): Answered | undefined {
+/** What this conversation asked lately, the one that is open first, then the newest. */
+export function askedIn({ turns, state }: Pick<SignalData<"resync">, "turns" | "state">): readonly Answered[] {
+  const shown = turns
+    .flatMap(({ blocks }) => blocks)
+    .flatMap(({ type, content: { interaction_id: id, revision } }): Answered[] => {
+      const isQuestion = type === "interaction_request" && typeof id === "string" && typeof revision === "number";
+      return isQuestion ? [{ interactionId: id, revision }] : [];
+    });
+  const { pending_interaction: open } = state;
+  return [...(open ? [{ interactionId: open.id, revision: open.revision }] : []), ...shown.toReversed()];
+}
+
+/** The interaction that an entry names; an id without a revision means the first of that id in `asked`. */
+export function answeredBy({ interruptId }: ResumeEntry, asked: readonly Answered[]): Answered | undefined {
   const [, id, revision] = /^([0-9a-f-]{36})(?:\.(\d{1,9}))?$/.exec(interruptId.toLowerCase()) ?? [];
   if (id === undefined) return undefined;
   if (revision !== undefined) return { interactionId: id, revision: Number(revision) };
-  return open?.id === id ? { interactionId: id, revision: open.revision } : undefined;
+  return asked.find(({ interactionId }) => interactionId === id);
+}
+
+/** The one entry that this run is about: that of the newest question it names, so that it stays the same when posted again. */
+export function entryOf(resume: readonly ResumeEntry[], asked: readonly Answered[]): ResumeEntry | undefined {
+  const named = resume.map((entry) => ({ entry, id: answeredBy(entry, asked)?.interactionId }));
+  const newest = asked.find(({ interactionId }) => named.some(({ id }) => id === interactionId));
+  return (newest && named.find(({ id }) => id === newest.interactionId)?.entry) ?? resume[0];
 }
 
 /** What was answered. Whether it fits the interaction, the session decides. */

@@ -71,7 +71,7 @@ const interrupt = {
   message: "Which patient?",
   responseSchema: {
     type: "object",
-    properties: { selected: question.schema, text: { type: "string" } },
+    properties: { selected: question.schema, text: { type: "string", maxLength: 4_000 } },
     required: ["selected"],
   },
   expiresAt: question.expires_at,

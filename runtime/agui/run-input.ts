@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { contextSchema, type MessageCommand } from "../../machines/protocol/commands.ts";
+import { isTooDeep, MOST_LEVELS } from "../../machines/protocol/depth.ts";
 import type { ForeignMessage } from "./events.ts";
 
 const name = z.string().min(1).max(500);
@@ -65,6 +66,7 @@ export function readInput(body: string): ReadInput {
   } catch {
     return refused("invalid_json", "the body is one JSON object");
   }
+  if (isTooDeep(raw)) return refused("invalid_request", `the input has at most ${MOST_LEVELS} levels`);
   const parsed = runInput.safeParse(raw);
   if (!parsed.success) return refused("invalid_request", complaint(parsed.error));
   const { threadId, runId, messages, tools, context, forwardedProps, resume } = parsed.data;

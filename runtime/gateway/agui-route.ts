@@ -9,7 +9,7 @@ import type { OriginCheck } from "./origin.ts";
 import { type GatewayServices, RUN_INPUT_BYTES } from "./services.ts";
 import type { Timers } from "./timers.ts";
 
-type Services = Pick<GatewayServices, "conversations" | "authenticate" | "limits">;
+type Services = Pick<GatewayServices, "conversations" | "authenticate" | "limits" | "log">;
 
 /** `POST /v1/agui`: an AG-UI run input in, the events of its run out. What is wrong before the run is an HTTP error. */
 export function aguiRoute(

@@ -50,11 +50,14 @@ const ENDINGS: Readonly<Record<number, readonly [code: string, message: string]>
 };
 const UNKNOWN_ENDING = ["unavailable", "the connection to the conversation was lost; post this run again"] as const;
 
-/** Tells one run over one response, in `streams` while it lasts. A client that goes away detaches and stops nothing. */
+/**
+ * Tells one run over one response, in `streams` while it lasts. A client that goes away detaches and stops nothing. A
+ * fault of the telling ends this stream alone: never the session that is told of, or the process whose timer it was.
+ */
 export function tellRun(
   wire: StreamWire,
   run: AcceptedRun,
-  { authenticate, limits }: Pick<GatewayServices, "authenticate" | "limits">,
+  { authenticate, limits, log }: Pick<GatewayServices, "authenticate" | "limits" | "log">,
   timers: Timers,
   streams: Set<RunStream>,
 ): StreamEnds {
@@ -67,10 +70,10 @@ export function tellRun(
     beatAfter: HEARTBEAT_AFTER,
     // Nothing is heard of the client of a response.
     silenceLimit: Number.POSITIVE_INFINITY,
-    beat() {
+    beat: guarded(() => {
       heartbeat.sent();
       if (outbox.held() === 0 && wire.buffered() === 0) wire.send(": heartbeat\n\n");
-    },
+    }),
     silent() {},
   });
   const login = watchLogin({
@@ -79,24 +82,39 @@ export function tellRun(
     caller: run.caller,
     recheckAfter: LOGIN_RECHECK,
     freshFor: LOGIN_FRESH,
-    changed: (caller) => run.attachment.refresh(caller),
-    ended: (why) => endWith(why === "expired" ? 4401 : 4403),
+    changed: guarded((caller) => run.attachment.refresh(caller)),
+    ended: (why) => end(why === "expired" ? 4401 : 4403),
   });
 
-  const stream: RunStream = { drain: () => endWith(1012) };
+  const end = guarded(endWith);
+  const stream: RunStream = { drain: () => end(1012) };
   streams.add(stream);
 
-  run.begin(events);
-  run.sink.release(run.known, (signal) => events.hear(signal), hear, endWith);
-  finishIfDone();
+  guarded(() => {
+    run.begin(events);
+    run.sink.release(run.known, (signal) => events.hear(signal), guarded(hear), end);
+    finishIfDone();
+  })();
   return {
-    drained() {
-      if (!isOpen) return;
+    drained: guarded(() => {
       outbox.drained();
       finishIfDone();
-    },
+    }),
     gone: release,
   };
+
+  /** Does nothing any more once the stream is over, and ends it when it fails. */
+  function guarded<Given extends readonly unknown[]>(act: (...given: Given) => void): (...given: Given) => void {
+    return (...given) => {
+      if (!isOpen) return;
+      try {
+        act(...given);
+      } catch (err) {
+        log.error("run not told", { session_id: run.facts.sessionId, turn_id: run.facts.turnId, err });
+        giveUp();
+      }
+    };
+  }
 
   function hear(signal: Signal): void {
     events.hear(signal);
@@ -108,7 +126,7 @@ export function tellRun(
   function push(event: AguiEvent): void {
     if (!isOpen) return;
     heartbeat.sent();
-    if (!outbox.push(event)) tooSlow();
+    if (!outbox.push(event)) giveUp();
     else if (event.type === "RUN_FINISHED" || event.type === "RUN_ERROR") {
       isEnding = true;
       finishIfDone();
@@ -127,7 +145,8 @@ export function tellRun(
     wire.end();
   }
 
-  function tooSlow(): void {
+  /** Too slow, or a fault. */
+  function giveUp(): void {
     release();
     wire.cut();
   }
@@ -137,7 +156,7 @@ export function tellRun(
     isOpen = false;
     heartbeat.stop();
     login.stop();
-    run.attachment.detach();
     streams.delete(stream);
+    run.attachment.detach();
   }
 }

@@ -4,12 +4,12 @@ import type { Command } from "../../machines/protocol/commands.ts";
 import type { ErrorCode, Limits, PlainSignal, Signal, SignalData } from "../../machines/protocol/signals.ts";
 import type { SessionState, Turn } from "../../machines/protocol/turns.ts";
 import { commandOf } from "../agui/ids.ts";
-import { answeredBy, resolutionOf } from "../agui/interrupts.ts";
+import { answeredBy, askedIn, entryOf, resolutionOf } from "../agui/interrupts.ts";
 import type { RunEvents } from "../agui/run-events.ts";
 import type { RunRequest } from "../agui/run-input.ts";
 import type { Attachment, Caller, Conversations } from "../sessions/conversations.ts";
 import type { AcceptedRun } from "./agui-run.ts";
-import { checked } from "./decode.ts";
+import { decode } from "./decode.ts";
 import { RunSink } from "./run-sink.ts";
 
 type SessionCommand = Exclude<Command, { type: "ping" }>;
@@ -32,7 +32,7 @@ export async function startRun(
   const attachment = await conversations.attach(id, caller, undefined, sink);
   try {
     const { resync, known } = resyncOf(sink.held());
-    const verdict = await deliver(commandFor(asked, resync.state), attachment, limits);
+    const verdict = await deliver(commandFor(asked, resync), attachment, limits);
     if (verdict.kind === "refused") {
       attachment.detach();
       return verdict;
@@ -56,12 +56,13 @@ function resyncOf(held: readonly Signal[]): { readonly resync: SignalData<"resyn
   return { resync: signal.data, known: at + 1 };
 }
 
-function commandFor(run: RunRequest, { pending_interaction: open }: SessionState): SessionCommand | Void {
+function commandFor(run: RunRequest, resync: SignalData<"resync">): SessionCommand | Void {
   const id = commandOf(run.runId);
-  const entry = run.resume.find((one) => answeredBy(one, open)?.interactionId === open?.id) ?? run.resume[0];
+  const asked = askedIn(resync);
+  const entry = entryOf(run.resume, asked);
   const isSuperseded = entry?.status === "cancelled" && run.endsWithUser;
   if (entry === undefined || isSuperseded) return { type: "message", id, ...run.say };
-  const answered = answeredBy(entry, open);
+  const answered = answeredBy(entry, asked);
   if (answered === undefined) return VOID.not_found;
   const { interactionId, revision } = answered;
   return { type: "resolve", id, interaction_id: interactionId, revision, resolution: resolutionOf(entry) };
@@ -73,7 +74,8 @@ async function deliver(
   limits: Limits,
 ): Promise<Refusal | Void | Accepted> {
   if ("kind" in command) return command;
-  const decoded = checked(command, limits);
+  const frame = JSON.stringify(command);
+  const decoded = decode(frame, Buffer.byteLength(frame), limits);
   if (decoded.kind === "refused") return { ...decoded.error, kind: "refused" };
   if (decoded.command.type === "ping") throw new TypeError("a run is no ping");
   return verdictOf(await attachment.deliver(decoded.command));

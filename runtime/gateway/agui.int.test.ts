@@ -233,6 +233,28 @@ test("[AG18] a question is an interrupt; its answer is the next run, once; anoth
   await directory.whenEmpty();
 });
 
+test("[AG18] an answer without a revision is taken once, and told again when its run is posted again", async () => {
+  const { conversations } = await askingOn(db.store);
+  stage = await startStage({ conversations });
+  const { agent, say } = agentFor("thread-h");
+  say("propose something");
+  await agent.runAgent({ runId: "run-1" });
+  const [interactionId] = (agent.pendingInterrupts[0]?.id ?? "").split(".");
+  const resume = [{ interruptId: interactionId, status: "resolved", payload: { edits: { title: "T", junk: "j" } } }];
+  const last = async () => {
+    const answer = await post(stage, inputOf({ threadId: "thread-h", runId: "run-2", messages: [], resume }));
+    return (await reading(answer).rest()).at(-1)?.type;
+  };
+  expect([await last(), await last()]).toEqual(["RUN_FINISHED", "RUN_FINISHED"]);
+  const turns = await db.store.turns.page(sessionIn("thread-h"), 100);
+  expect(turns.map(({ cause, outcome, input }) => [cause, outcome, "resolution" in input && input.resolution])).toEqual(
+    [
+      ["message", "awaiting", false],
+      ["resolution", "completed", { kind: "accepted", edits: { title: "T" } }],
+    ],
+  );
+});
+
 test("[AG18] an interrupt that is dropped for new words is superseded; the same run posted again asks again", async () => {
   const { conversations } = await askingOn(db.store);
   stage = await startStage({ conversations });

@@ -54,6 +54,23 @@ test("[AG6] what is wrong before the run is an ordinary error, and nobody is att
   const long = [{ id: "u1", role: "user", content: "a".repeat(65_537) }];
   expect(await codes(inputOf({ messages: long }))).toEqual([413, "too_large"]);
   expect(await codes(`${JSON.stringify(inputOf())}${" ".repeat(4_194_304)}`)).toEqual([413, "too_large"]);
+  const dismissed = (reason: string) => [
+    { interruptId: `${question.id}.3`, status: "resolved", payload: { kind: "dismissed", reason } },
+  ];
+  const choosing = (selected: unknown) => answered({ selected });
+  expect(await codes(inputOf({ resume: dismissed("a".repeat(4_001)) }))).toEqual([413, "too_large"]);
+  expect(await codes(inputOf({ resume: dismissed("a".repeat(3_500_000)) }))).toEqual([413, "too_large"]);
+  expect(await codes(inputOf({ resume: answered({ edits: { junk: "a".repeat(300_000) } }) }))).toEqual([
+    413,
+    "too_large",
+  ]);
+  expect(await codes(inputOf({ resume: choosing(Array(101).fill("a")) }))).toEqual([400, "invalid_command"]);
+  expect(await codes(inputOf({ resume: choosing({ a: 1 }) }))).toEqual([400, "invalid_command"]);
+  const deep = JSON.stringify(inputOf({ messages: [{ id: "a1", role: "assistant", content: "deep" }] }));
+  const nested = (levels: number) => deep.replace('"deep"', "[".repeat(levels) + "]".repeat(levels));
+  for (const body of [nested(62), nested(200_000), nested(200_000)])
+    expect(await codes(body)).toEqual([400, "invalid_request"]);
+  expect(stage.conversations.delivered).toEqual([]);
   for (const [code, status] of [
     ["queue_full", 429],
     ["conflict", 409],
@@ -212,6 +229,54 @@ test("[AG14] the same run posted again is told from what is stored; one that was
   };
   const gone = await reading(await post(stage, inputOf())).rest();
   expect(gone.at(-1)).toMatchObject({ type: "RUN_FINISHED", outcome: { type: "cancelled" } });
+});
+
+test("[AG14] an answer that named its question without a revision is the same command when it is posted again", async () => {
+  await open();
+  const turn = randomUUID();
+  stage.conversations.answer = (session: SessionId, { id }) =>
+    plain(session, "interaction_receipt", {
+      id,
+      interaction_id: question.id,
+      result: "accepted",
+      turn_id: turn,
+      open: null,
+      duplicate: true,
+    });
+  const shows = (id: string, revision: number): Turn => ({
+    ...stored(randomUUID(), "awaiting"),
+    blocks: [
+      {
+        block_id: randomUUID(),
+        idx: 0,
+        type: "interaction_request",
+        content: { interaction_id: id, revision, kind: "multi_choice", prompt: "Which?" },
+        attempt: 1,
+      },
+    ],
+  });
+  const other = randomUUID();
+  const told = [shows(question.id, 2), shows(question.id, 3), shows(other, 1), stored(turn, "completed")];
+  const askedLater = { ...asking, pending_interaction: { ...question, id: randomUUID(), revision: 1 } };
+  const twoAnswers = [...answered("x", randomUUID()), ...answered("a", question.id.toUpperCase())];
+  for (const state of [asking, resting, askedLater]) {
+    stage.conversations.stored = { turns: told, state };
+    for (const resume of [answered("a", question.id), twoAnswers]) {
+      const events = await reading(await post(stage, inputOf({ resume }))).rest();
+      expect(events.at(-1)).toMatchObject({ type: "RUN_FINISHED", outcome: { type: "success" } });
+      expect(stage.conversations.delivered.at(-1)?.command).toEqual({
+        type: "resolve",
+        id: commandOf("run-1"),
+        interaction_id: question.id,
+        revision: 3,
+        resolution: { kind: "answered", selected: ["a"] },
+      });
+    }
+  }
+  const before = stage.conversations.delivered.length;
+  const unknown = await reading(await post(stage, inputOf({ resume: answered("a", randomUUID()) }))).rest();
+  expect(unknown.at(-1)).toMatchObject({ type: "RUN_ERROR", code: "interaction_not_found" });
+  expect(stage.conversations.delivered).toHaveLength(before);
 });
 
 test("[AG14] a run whose turn settled while it was posted again is told from the page; one that never comes ends with the session's sleep", async () => {

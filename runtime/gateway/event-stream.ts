@@ -20,10 +20,10 @@ export type StreamEnds = {
   gone(): void;
 };
 
-/** A stream that is ready to be opened: exactly one of the two is called. */
+/** A stream that is ready to be opened: exactly one of the two is called, or `abandon` after an `open` that threw. */
 export type Opening = {
   open(wire: StreamWire): StreamEnds;
-  /** The client went away before there was a stream. */
+  /** There will be no stream: its client went away before, or it could not be opened. */
   abandon(): void;
 };
 
@@ -38,6 +38,7 @@ export function streaming(log: Log, handle: StreamHandler): (res: HttpResponse, 
     const request = readRequest(req);
     const body = incomingBody(res, req);
     let gone = false;
+    let isStream = false;
     let ends: StreamEnds | undefined;
     res.onAborted(() => {
       gone = true;
@@ -52,12 +53,16 @@ export function streaming(log: Log, handle: StreamHandler): (res: HttpResponse, 
         if (!("open" in result)) {
           if (!gone) res.cork(() => write(res, result));
         } else if (gone) result.abandon();
-        else ends = openStream(res, result);
+        else {
+          isStream = true;
+          ends = openStream(res, result);
+          if (gone) ends.gone();
+        }
       })
       .catch((err: unknown) => {
         log.error("answer not written", { route: request.route, err });
-        // A response that was begun and can't go on would keep its client waiting for ever.
-        if (!gone && ends === undefined) res.close();
+        // A response that was begun and can't go on would keep its client waiting for ever. A stream sees to its own.
+        if (!gone && !isStream) res.close();
       });
   };
 }
@@ -69,6 +74,7 @@ const HEADERS = [
   ["X-Accel-Buffering", "no"],
 ] as const;
 
+/** When it throws, the response is closed and the opening abandoned. */
 function openStream(res: HttpResponse, opening: Opening): StreamEnds {
   let isOver = false;
   let isStuck = false;
@@ -92,27 +98,36 @@ function openStream(res: HttpResponse, opening: Opening): StreamEnds {
       res.close();
     },
   };
-  res.onWritable(() => {
-    isStuck = false;
-    // Not now: what is written inside this handler and does not fit into the network's buffer would never be sent.
-    setImmediate(() => {
-      if (!isOver) ends.drained();
+  try {
+    res.onWritable(() => {
+      isStuck = false;
+      // Not now: what is written inside this handler and does not fit into the network's buffer would never be sent.
+      setImmediate(() => {
+        if (!isOver) ends.drained();
+      });
+      return true;
     });
-    return true;
-  });
-  res.cork(() => {
-    res.writeStatus("200 OK");
-    for (const [name, value] of HEADERS) res.writeHeader(name, value);
-    // Headers leave with the first byte of the body.
-    res.write(": open\n\n");
-  });
-  const ends = opening.open(wire);
-  return {
-    drained: ends.drained,
-    gone() {
-      if (isOver) return;
-      isOver = true;
-      ends.gone();
-    },
-  };
+    res.cork(() => {
+      res.writeStatus("200 OK");
+      for (const [name, value] of HEADERS) res.writeHeader(name, value);
+      // Headers leave with the first byte of the body.
+      res.write(": open\n\n");
+    });
+    const ends = opening.open(wire);
+    return {
+      drained: ends.drained,
+      gone() {
+        if (isOver) return;
+        isOver = true;
+        ends.gone();
+      },
+    };
+  } catch (error) {
+    try {
+      wire.cut();
+    } finally {
+      opening.abandon();
+    }
+    throw error;
+  }
 }

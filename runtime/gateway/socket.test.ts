@@ -55,6 +55,63 @@ test("[E-06] text up to the limit is taken, over it is refused by id, and the co
   expect(await answerTo(client, message("still here", id))).toEqual(["message_accepted", id]);
 });
 
+test("[E-06] an answer's words, choices and edits are bounded; edits are delivered without what is unknown in them", async () => {
+  await open();
+  const client = await join();
+  const id = randomUUID();
+  const resolve = (resolution: unknown) => ({
+    type: "resolve",
+    id,
+    interaction_id: randomUUID(),
+    revision: 1,
+    resolution,
+  });
+  const long = "a".repeat(4_001);
+  const refusals: [unknown, string][] = [
+    [{ kind: "dismissed", reason: long }, "too_large"],
+    [{ kind: "answered", selected: [], text: long }, "too_large"],
+    [{ kind: "answered", selected: ["a".repeat(201)] }, "too_large"],
+    [{ kind: "answered", selected: Array(100).fill("é".repeat(200)), text: "½".repeat(4_000) }, "message_accepted"],
+    [{ kind: "answered", selected: Array(100).fill("漢".repeat(200)), text: "漢".repeat(4_000) }, "too_large"],
+    [{ kind: "answered", selected: Array(101).fill("a") }, "invalid_command"],
+    [{ kind: "accepted", edits: "a".repeat(65_535) }, "too_large"],
+    [{ kind: "accepted", edits: { title: "", junk: "a".repeat(65_536) } }, "too_large"],
+  ];
+  for (const [resolution, code] of refusals)
+    expect((await answerTo(client, resolve(resolution))).filter((part) => part !== "error")).toEqual([code, id]);
+  expect(await answerTo(client, { ...resolve({ kind: "dismissed" }), id: "x".repeat(70_000) })).toEqual([
+    "error",
+    "invalid_command",
+    undefined,
+  ]);
+  for (const edits of [{ title: "T", junk: "a".repeat(200_000) }, "all of it"])
+    expect(await answerTo(client, resolve({ kind: "accepted", edits }))).toEqual(["message_accepted", id]);
+  const delivered = stage.conversations.delivered.map(
+    ({ command }) => command.type === "resolve" && command.resolution,
+  );
+  expect(delivered.slice(1)).toEqual([
+    { kind: "accepted", edits: { title: "T" } },
+    { kind: "accepted", edits: "all of it" },
+  ]);
+});
+
+test("[E-06] what is nested too deep is no command, and the connection stays", async () => {
+  await open();
+  const client = await join();
+  const id = randomUUID();
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  const accept = (edits: string) =>
+    `{"type":"resolve","id":"${id}","interaction_id":"${id}","revision":1,"resolution":{"kind":"accepted","edits":${edits}}}`;
+  for (const levels of [63, 2_200, 100_000])
+    expect(await answerTo(client, accept(nested(levels)))).toEqual(["error", "invalid_command", id]);
+  expect(await answerTo(client, `{"type":"ping","id":"${id}","later":${nested(2_200)}}`)).toEqual([
+    "error",
+    "invalid_command",
+    id,
+  ]);
+  expect(await answerTo(client, accept(nested(62)))).toEqual(["message_accepted", id]);
+});
+
 test("[E-06] a frame far beyond the limit ends the connection, and only that one", async () => {
   await open();
   const [client, other] = [await join(), await join()];

@@ -9,7 +9,7 @@ export const JOBS_SCHEMA = "bullmq";
 /** A statement of whoever adds takes this long at most, and so does waiting for a connection. */
 const ADDING_MS = 1_500;
 /** Most connections: for adding, and for workers and readers, of which each worker and reader holds one that listens. */
-export const CONNECTIONS = { adding: 2, working: 8 } as const;
+export const CONNECTIONS = { adding: 4, working: 8 } as const;
 
 /** Over BullMQ's connection, which would stay refused for ever if the database was away when it was first asked. */
 class SteadyConnection extends PostgresConnection {
@@ -27,7 +27,7 @@ class SteadyConnection extends PostgresConnection {
   }
 }
 
-/** At most 10 connections, idle ones of which close; needs a direct URL and the right to make a schema. */
+/** At most 12 connections, idle ones of which close; needs a direct URL and the right to make a schema. */
 export function postgresLink(url: string, { clock, health, report }: LinkParts): Link {
   const told = (error: unknown): string => {
     const code = problemCode(error);

@@ -13,12 +13,13 @@ import type { World } from "./world.ts";
 type Receipt = SignalData<"action_receipt">;
 /** Why, for people. */
 type Invalid = { readonly invalid: string };
-/** `again`: the same command, or another one for what was done before. */
+/** `again`: the same command, or another one for what is under way. */
 type Begun = { readonly end: Promise<ActionEnd>; readonly again?: "same" | "other" };
 
 /**
- * A card's button: written by the system as the user, once however often it is pressed. It waits its turn among the
- * session's commands only to become durable; while the platform works, messages and cancels pass.
+ * A card's button: written by the system as the user, once however often it is pressed, for what a draft holds is not
+ * added to it again. It waits its turn among the session's commands only to become durable; while the platform works,
+ * messages and cancels pass.
  */
 export async function act(
   directory: Directory,
@@ -35,9 +36,13 @@ export async function act(
   const { shown } = await end;
   const plan = shown.plan === undefined ? {} : { plan: shown.plan };
   const message = shown.message === undefined ? {} : { message: shown.message };
-  const result =
-    shown.result === "failed" ? "failed" : again === "other" || shown.result !== "done" ? "duplicate" : "done";
+  const result = resultOf(shown.result, again);
   return receipt({ result, ...plan, ...message, ...(again === "same" && { duplicate: true }) });
+}
+
+function resultOf(result: string, again: Begun["again"]): Receipt["result"] {
+  if (result === "failed" || result === "invalid") return result;
+  return again === "other" || result !== "done" ? "duplicate" : "done";
 }
 
 /** A turn that an owner before left, and nobody has opened again yet: its cards are not to be seen until then. */
@@ -47,7 +52,7 @@ async function isBeingTakenUp(directory: Directory, { store }: World, id: Sessio
   return (await store.sessions.find(id, caller.principal.userId))?.status === "turning";
 }
 
-/** Finds what the button means; makes it durable and starts it, or finds what was done before. In order with the session's other work. */
+/** Finds what the button means; makes it durable and starts it, or finds how the same command ended. In order with the session's other work. */
 async function begin(
   directory: Directory,
   world: World,
@@ -82,7 +87,7 @@ async function begin(
     if (intended.kind === "conflict") throw new Refused("conflict", "this id was used for another command");
     if (intended.kind === "known" && intended.row.end !== undefined && intended.row.state !== "intended") {
       const { end, state } = intended.row;
-      return { end: Promise.resolve({ ...end, state }), again: intended.isSameCommand ? "same" : "other" };
+      return { end: Promise.resolve({ ...end, state }), again: "same" };
     }
     await endInherited(resident, world, caller);
     if (intended.kind === "intended") {

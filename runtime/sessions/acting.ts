@@ -43,10 +43,16 @@ export class Acting {
       this.#ends.set(id, end);
       return end;
     };
-    const run = this.#last.then(once).finally(() => this.#end(id));
+    const run = this.inOrder(once).finally(() => this.#end(id));
+    this.#runs.set(id, run);
+    return run;
+  }
+
+  /** Runs other work on plans between the actions: it finds them as the one before left them, and they as it does. */
+  inOrder<T>(work: () => Promise<T>): Promise<T> {
+    const run = this.#last.then(work);
     // Whoever waits for it hears of a failure; nobody may be waiting any more.
     this.#last = run.catch(() => undefined);
-    this.#runs.set(id, run);
     return run;
   }
 

@@ -26,7 +26,7 @@ describe("actions", () => {
     expect(writes).toEqual([
       {
         tool: "plan_create",
-        key: command,
+        key: `${id}.${command}`,
         args: { patientId: "pat_1", items: [{ productId: "prod_a", variantId: "var_a", dosing: "2 daily" }] },
       },
     ]);

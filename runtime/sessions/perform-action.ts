@@ -3,7 +3,16 @@ import type { ActionCommand } from "../../machines/protocol/commands.ts";
 import type { ActionDone } from "../../machines/protocol/turns.ts";
 import type { ActionEnd } from "../../persistence/store.ts";
 import { runTool } from "../../tools/execute.ts";
-import { addCall, addedText, type Draft, draftsIn, notAddedText, planCardOf } from "../../tools/plan-writing.ts";
+import {
+  addCall,
+  addedText,
+  type Draft,
+  draftsIn,
+  heldText,
+  notAddedText,
+  type PlanItem,
+  planCardOf,
+} from "../../tools/plan-writing.ts";
 import type { ToolAnswer, Toolbox } from "../../tools/tool.ts";
 import type { CardItem } from "./card-item.ts";
 import type { Caller } from "./conversations.ts";
@@ -57,9 +66,10 @@ async function write(
   world: World,
   caller: Caller,
   toolbox: Toolbox,
-  { command, isInherited }: Pressed,
+  pressed: Pressed,
   item: CardItem,
 ): Promise<ActionEnd> {
+  const { command, isInherited } = pressed;
   const { planTools } = world.settings;
   const ask = (name: string, args: unknown) => call(resident, caller, toolbox, command, item, { name, args });
   const refused = async (why: Refusal): Promise<ActionEnd> => {
@@ -67,11 +77,13 @@ async function write(
     return failed(command, item, why);
   };
 
+  if ([planTools.read, planTools.create, planTools.update].some((name) => toolbox.find(name) === undefined))
+    return notAllowed(command, item);
   const where = command.plan_id === undefined ? { patientId: item.patientId } : { id: command.plan_id };
   const read = await ask(planTools.read, where);
   if (read.kind === "error") return await refused(isInherited ? { ...read, mayHaveHappened: true } : read);
   const drafts = draftsIn(read.data);
-  const [draft] = drafts;
+  const draft = await target(resident, world, command, item, drafts);
   if (command.plan_id !== undefined && draft === undefined) {
     const text = notAddedText({ name: item.name, dosing: command.item.dosing }, "there is no such draft plan");
     const message = "That plan is not a draft any more.";
@@ -82,7 +94,8 @@ async function write(
     const message = "That plan is another patient's.";
     return { state: "failed", shown: shownOf(command, item, { result: "failed", message }), text };
   }
-  if (draft?.holds(command.item.variant_id)) return there(command, item, draft);
+  const held = draft?.held(command.item.variant_id);
+  if (draft && held) return there(pressed, item, draft, held);
   const patientId = draft?.patientId ?? item.patientId ?? "";
   const { name, args } = addCall(planTools, { item: command.item, planId: draft?.id, patientId });
   // Never twice, unless the platform knows the key (DESIGN §4.5); what it holds was looked at just now.
@@ -97,6 +110,24 @@ async function write(
     shown: shownOf(command, item, { result: "done", plan }),
     text: addedText({ name: item.name, dosing: command.item.dosing }, plan),
   };
+}
+
+/** The draft that the item goes into; none: a new one. Where this button has put it before, while it is there, else the newest. */
+async function target(
+  resident: Resident,
+  { store }: World,
+  { plan_id, block_id, item }: ActionCommand,
+  { turnId }: CardItem,
+  drafts: readonly Draft[],
+): Promise<Draft | undefined> {
+  if (plan_id !== undefined) return drafts.find(({ id }) => id === plan_id);
+  const [newest, ...older] = drafts;
+  const holding = older.filter((draft) => draft.held(item.variant_id) !== undefined);
+  if (holding.length === 0) return newest;
+  const shown = await resident.patiently(() => store.actions.shown(resident.id, [turnId]));
+  const before = shown.filter((one) => one.block_id === block_id && one.item["variant_id"] === item.variant_id);
+  const ids = before.map(({ plan }) => (plan as { readonly plan_id?: unknown } | undefined)?.plan_id);
+  return holding.find(({ id }) => ids.includes(id)) ?? newest;
 }
 
 type Refusal = ToolAnswer & { readonly kind: "error" };
@@ -118,13 +149,27 @@ function unknown(command: ActionCommand, item: CardItem): ActionEnd {
   return { state: "failed", shown: shownOf(command, item, { result: "failed", message }), text };
 }
 
-function there(command: ActionCommand, item: CardItem, draft: Draft): ActionEnd {
+/**
+ * The draft holds it, maybe in another dosing: all are told the draft's own. What an owner before may have written, and
+ * is there just so, it has added.
+ */
+function there({ command, isInherited }: Pressed, item: CardItem, draft: Draft, { dosing }: PlanItem): ActionEnd {
   const plan = { plan_id: draft.id, title: draft.title };
+  const isOther = dosing !== command.item.dosing;
+  const told = isOther ? { message: `It was in the plan already, as “${dosing}”. Nothing was changed.` } : {};
+  const shown = shownOf(command, item, { result: "duplicate", plan, ...told });
   return {
     state: "done",
-    shown: shownOf(command, item, { result: "duplicate", plan }),
-    text: addedText({ name: item.name, dosing: command.item.dosing }, plan),
+    shown: { ...shown, item: { ...shown.item, dosing } },
+    text: (isInherited && !isOther ? addedText : heldText)({ name: item.name, dosing }, plan),
   };
+}
+
+/** The platform gives this user no tool to write plans with: trying again would not help. */
+function notAllowed(command: ActionCommand, item: CardItem): ActionEnd {
+  const message = "Plans can't be changed with your account.";
+  const text = notAddedText({ name: item.name, dosing: command.item.dosing }, "plans can't be written for this user");
+  return { state: "failed", shown: shownOf(command, item, { result: "invalid", message }), text };
 }
 
 function shownOf(
@@ -148,7 +193,8 @@ async function call(
     turnId,
     ...caller,
     loadedSkills: new Set<string>(),
-    idempotencyKey: command.id,
+    // A command's id is unique in its session only.
+    idempotencyKey: `${resident.id}.${command.id}`,
   };
   const result = await runTool(
     toolbox,

@@ -3,6 +3,7 @@ import { commandId, interactionId, type SessionId } from "../../machines/ids.ts"
 import type { ResolveCommand } from "../../machines/protocol/commands.ts";
 import type { PlainSignal, SignalData } from "../../machines/protocol/signals.ts";
 import { canonical } from "../../machines/turn/progress.ts";
+import type { InteractionRow } from "../../persistence/store.ts";
 import { admit, adoptKnown, digestOf } from "./admit.ts";
 import { type Caller, Refused } from "./conversations.ts";
 import type { Directory } from "./directory.ts";
@@ -52,10 +53,30 @@ export async function resolve(
     const isEqual =
       found.pending.revision === command.revision &&
       canonical(found.resolved?.resolution ?? null) === canonical(command.resolution);
-    if (found.resolved && isEqual) return receipt({ result: "duplicate", turn_id: found.resolved.turnId, open });
+    if (found.resolved && isEqual) {
+      const message = await notStored(world, id, found.resolved);
+      return receipt({ result: "duplicate", turn_id: found.resolved.turnId, open, ...(message && { message }) });
+    }
     return receipt({ result: found.status === "expired" ? "expired" : "stale", open });
   }
   throw new Refused("unavailable", "this conversation is busy; try again in a moment", { retryable: true });
+}
+
+const NOT_STORED =
+  "This was accepted before, but its plan may not have been stored. Look at the patient's plans, or write a message to have it proposed again.";
+/** How many of the newest turns are looked through. */
+const RECENT = 100;
+
+/** Told of a proposal that was accepted before, when its turn is over and has shown no plan. */
+async function notStored(
+  { store }: World,
+  id: SessionId,
+  { resolution, turnId }: NonNullable<InteractionRow["resolved"]>,
+): Promise<string | undefined> {
+  if (resolution.kind !== "accepted") return undefined;
+  const turn = (await store.turns.page(id, RECENT)).find(({ turn_id }) => turn_id === turnId);
+  if (turn?.outcome === undefined || turn.blocks.some(({ type }) => type === "treatment_plan")) return undefined;
+  return NOT_STORED;
 }
 
 /** What can be answered now, so that a client with an old card can show the right one. */

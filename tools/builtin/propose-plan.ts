@@ -6,7 +6,7 @@ import type { ToolContext } from "../tool.ts";
 import { expiresInMinutes } from "./ask-question.ts";
 import { productItem, productsOf } from "./catalog.ts";
 import { showingTool } from "./define.ts";
-import { type Lab, labsOf } from "./labs.ts";
+import { labsOf } from "./labs.ts";
 import { badArguments, type Failed, type Lookup, lookUp, namedIds, unknownIds } from "./lookup.ts";
 
 const MINUTE_MS = 60_000;
@@ -69,7 +69,7 @@ export const proposePlan = showingTool({
     if ("failed" in labs) return labs.failed;
     const draft = plan_id === undefined ? { found: undefined } : await draftNamed(context, plan_id, given.patient_id);
     if ("failed" in draft) return draft.failed;
-    const held = variantIds.filter((one) => draft.found?.holds(one));
+    const held = variantIds.filter((one) => draft.found?.held(one) !== undefined);
     if (held.length > 0)
       return nothing(`the draft holds ${namedIds(held)} already. Leave it out, or propose a plan without plan_id.`);
 
@@ -82,7 +82,9 @@ export const proposePlan = showingTool({
         const found = products.found[at];
         return found === undefined ? [] : [productItem(found, one)];
       }),
-      ...extended(draft.found, { ...given, labs: labs.found }),
+      ...(given.lifestyle && given.lifestyle.length > 0 && { lifestyle: given.lifestyle }),
+      ...(labs.found.length > 0 && { labs: [...labs.found] }),
+      ...(given.notes !== undefined && given.notes !== "" && { notes: given.notes }),
     };
     return {
       kind: "pause",
@@ -122,18 +124,5 @@ async function draftNamed(context: ToolContext, planId: string, patientId: strin
     failed: nothing(
       `plan_id ${namedIds([planId])} is no draft of this patient. Use an id that treatment_plan_get returned, or leave it out for a new plan.`,
     ),
-  };
-}
-
-/** The platform replaces lists and notes of a draft as a whole: what the draft holds stays in front of what is new. */
-function extended(
-  draft: Draft | undefined,
-  { lifestyle = [], labs, notes = "" }: Pick<Proposal, "lifestyle" | "notes"> & { readonly labs: readonly Lab[] },
-): Pick<Proposal, "lifestyle" | "labs" | "notes"> {
-  const kept = draft?.labs.filter(({ id: known }) => !labs.some((one) => one.id === known)) ?? [];
-  return {
-    ...(lifestyle.length > 0 && { lifestyle: [...(draft?.lifestyle ?? []), ...lifestyle] }),
-    ...(labs.length > 0 && { labs: [...kept, ...labs] }),
-    ...(notes !== "" && { notes: [draft?.notes ?? "", notes].filter((text) => text !== "").join("\n\n") }),
   };
 }

@@ -1,6 +1,7 @@
 import { McpError, type Progress } from "@modelcontextprotocol/sdk/types.js";
 import { RESULT_CHARACTERS } from "../bounds.ts";
 import type { Clock } from "../clock.ts";
+import { DOUBT } from "../doubt.ts";
 import { safeText } from "../safe-text.ts";
 import type { Tool, ToolProgress, ToolResult, ToolTraits } from "../tool.ts";
 import { McpFailure } from "./failures.ts";
@@ -100,7 +101,7 @@ function readable({ progress, total, message }: Progress): ToolProgress {
 
 function failed(name: string, failure: McpFailure, { readOnly }: ToolTraits): ToolResult {
   const unsure = !readOnly && failure.reached;
-  const doubt = unsure ? " It may have happened all the same: check before you try again." : "";
+  const doubt = unsure ? ` ${DOUBT}` : "";
   const mayHaveHappened = unsure ? { mayHaveHappened: true } : {};
   switch (failure.code) {
     case "mcp_auth":

@@ -18,7 +18,7 @@ type Props = {
 
 type Pressed =
   | { readonly kind: "none" | "adding" | "nobody" }
-  | { readonly kind: "added"; readonly title: string }
+  | { readonly kind: "added"; readonly title: string; readonly note: string | undefined }
   | { readonly kind: "failed"; readonly problem: string };
 
 /** Puts one item of a card into the patient's draft plan, and says where it is. */
@@ -37,15 +37,17 @@ export function AddToPlan({ blockId, item, patientId, isOff }: Props) {
       (receipt) => {
         const problem = actionProblem(receipt);
         setPressed(
-          problem === undefined ? { kind: "added", title: planTitle(receipt.plan) } : { kind: "failed", problem },
+          problem === undefined
+            ? { kind: "added", title: planTitle(receipt.plan), note: receipt.message }
+            : { kind: "failed", problem },
         );
       },
       (error: Error) => setPressed({ kind: "failed", problem: `${sentence(error.message)}.` }),
     );
   };
 
-  if (stored.kind === "there") return <InPlan title={stored.title} />;
-  if (pressed.kind === "added") return <InPlan title={pressed.title} />;
+  if (stored.kind === "there") return <InPlan title={stored.title} note={stored.note} />;
+  if (pressed.kind === "added") return <InPlan title={pressed.title} note={pressed.note} />;
   if (pressed.kind === "adding")
     return (
       <div class="add-row" role="status">
@@ -80,13 +82,14 @@ export function AddToPlan({ blockId, item, patientId, isOff }: Props) {
 /** What is told at the foot of a card may be below what is shown. */
 const intoView = (words: HTMLElement | null): void => words?.scrollIntoView({ block: "nearest" });
 
-function InPlan({ title }: { readonly title: string }) {
+function InPlan({ title, note }: { readonly title: string; readonly note: string | undefined }) {
   return (
     <div class="add-row">
       <span class="in-plan" role="status" data-testid="in-plan">
         <Icon name="check" />
         <span>
           In plan <strong>{title}</strong>
+          {note !== undefined && `. ${note}`}
         </span>
       </span>
     </div>

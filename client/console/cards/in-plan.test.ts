@@ -25,6 +25,13 @@ test("added, or found there, it is in the plan, whatever failed before or after"
   expect(itemState([done("duplicate", { plan }), done("failed")], block, "var-1")).toEqual(there);
 });
 
+test("found there in another dosing, it says so", () => {
+  const message = "It was in the plan already, as “1 at night”. Nothing was changed.";
+  expect(itemState([done("duplicate", { plan, message })], block, "var-1")).toEqual({
+    ...{ kind: "there", title: "Sleep", note: message },
+  });
+});
+
 test("a failure says why", () => {
   expect(itemState([done("failed", { message: "Not now." })], block, "var-1")).toEqual({
     kind: "failed",

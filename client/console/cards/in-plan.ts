@@ -4,14 +4,17 @@ import type { View } from "../../view.ts";
 /** Where an item of a card stands by what was done with its button. */
 export type ItemState =
   | { readonly kind: "free" }
-  | { readonly kind: "there"; readonly title: string }
+  | { readonly kind: "there"; readonly title: string; readonly note?: string }
   | { readonly kind: "failed"; readonly problem: string };
 
 /** The item of `variantId` on the card `blockId`. Once it is in a plan, a later failure says nothing against it. */
 export function itemState(actions: readonly ActionDone[], blockId: string, variantId: string): ItemState {
   const mine = actions.filter(({ block_id, item }) => block_id === blockId && item["variant_id"] === variantId);
   const added = mine.findLast(({ result }) => result === "done" || result === "duplicate");
-  if (added !== undefined) return { kind: "there", title: planTitle(added.plan) };
+  if (added !== undefined) {
+    const { message: note } = added;
+    return { kind: "there", title: planTitle(added.plan), ...(note !== undefined && { note }) };
+  }
   const last = mine.at(-1);
   return last === undefined ? { kind: "free" } : { kind: "failed", problem: last.message ?? "It could not be added." };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { closedText } from "../../../machines/conversation/interactions.ts";
 import type { Resolution } from "../../../machines/protocol/commands.ts";
 import type { InteractionOption } from "../../../machines/protocol/interactions.ts";
-import { addedText } from "../../../tools/plan-writing.ts";
+import { addedText, allHeldText, heldText, type PlanCard, storedText } from "../../../tools/plan-writing.ts";
 import { decide } from "./brain.ts";
 import {
   absent,
@@ -18,6 +18,41 @@ import {
   stored,
 } from "./testing/asked.ts";
 import { patient } from "./testing.ts";
+
+describe("what was in the draft before", () => {
+  const item = {
+    item_id: "i-1",
+    product_id: "q-1",
+    variant_id: "v-1",
+    name: "Limroot",
+    brand: null,
+    dosing: "9, daily",
+  };
+  const card: PlanCard = {
+    ...{ plan_id: "plan-9", title: "Sleep", patient_id: "p-1", patient_name: "Orla Quensby" },
+    ...{ change: "updated", items: [item] },
+  };
+  const tells = (...told: string[]) => scene().tell(...told, "what did I add?").answer;
+
+  test("is not told as added, and in the draft's own dosing", () => {
+    const added = addedText({ name: "Quathorn", dosing: "1 daily" }, { plan_id: "plan-9", title: "Sleep" });
+    const held = heldText({ name: "Limroot", dosing: "9, daily" }, { plan_id: "plan-9", title: "Sleep (new)" });
+    expect(tells(added, held)).toBe(
+      "This was done in our conversation:\n\n- You added Quathorn, 1 daily to the draft plan “Sleep” (plan-9).\n- Limroot was in the draft plan “Sleep (new)” (plan-9) before, as 9, daily; nothing was added.",
+    );
+    expect(tells(storedText(card, [item]))).toBe(
+      "This was done in our conversation:\n\n- The system updated the draft plan “Sleep” (plan-9) for Orla Quensby: Limroot, 9, daily. Left as it was: Limroot, 9, daily.",
+    );
+  });
+
+  test("an accepted proposal that had nothing to add says so", () => {
+    const chat = scene();
+    chat.say("Build a plan for Orla Quensby with limroot");
+    expect(chat.tell(resolved(chat, "plan_proposal", accepted), allHeldText(card, [item])).answer).toBe(
+      'You accepted the plan. Nothing was added: draft plan plan-9 "Sleep" for Orla Quensby held all of it before: Limroot, 9, daily.',
+    );
+  });
+});
 
 describe("what a button did", () => {
   const added = addedText({ name: "Limroot", dosing: "1 daily" }, { plan_id: "plan-9", title: "Sleep" });

@@ -9,21 +9,9 @@ import type { Ending } from "../../../machines/turn/turn.rules.ts";
 import { showClosed } from "../closed.ts";
 import type { Resident, Run } from "../resident.ts";
 import type { World } from "../world.ts";
+import { type Answered, answeredIn, failureWords } from "./failure-words.ts";
 import { workOf } from "./make-room.ts";
 import { outcomeOwed } from "./store-accepted.ts";
-
-/** What people read when a turn failed. The code is for programs; none of these holds a word of the conversation. */
-const MESSAGES: Partial<Record<TurnFailureCode, string>> = {
-  unavailable: "The service could not store this turn for a while. Please send the message again.",
-  auth_required: "Your login ended. Log in again and resend the message.",
-  blocked: "The model's safety filter refused this request. Try wording it differently.",
-  empty_response: "The model returned nothing. Please try again.",
-  malformed_tool_call: "The model could not complete this request. Please try again or word it differently.",
-  model_unavailable: "The model can't be reached right now. Please try again in a moment.",
-  recovery_exhausted: "This turn was interrupted several times and was given up. Please send the message again.",
-  session_unavailable: "This conversation can't be read right now.",
-};
-const INTERRUPTED = "The turn was interrupted by a fault. Please try again.";
 
 /** The answer of a turn that reached a limit and could not be given a final answer by the model. */
 const CONCLUSIONS: Readonly<Record<EndReason, string>> = {
@@ -51,6 +39,7 @@ export function settleTurn(resident: Resident, world: World): TurnPorts["settleT
     const reason =
       ending.outcome === "completed" ? ending.reason : ending.outcome === "failed" ? codeOf(ending) : undefined;
     const turn = { ...run.live.snapshot(), outcome: ending.outcome, ...(reason !== undefined && { reason }) };
+    const answered = answeredIn(resident.rows.get(turnId), [...resident.entriesOf(turnId), ...last]);
     const asks = ending.outcome === "awaiting" ? unresolved(resident.entriesOf(turnId)) : undefined;
     const { isOpen } = await resident.settle(turnId, last, turn, asks);
     // The actor is gone: whoever goes on from what is stored tells the clients.
@@ -59,7 +48,7 @@ export function settleTurn(resident: Resident, world: World): TurnPorts["settleT
     resident.ended(turnId);
     resident.audience.settled += 1;
     const wall = world.clock.monotonic() - run.startedAt;
-    announce(resident, run, ending, { steps, ms: Math.max(ms, wall) });
+    announce(resident, run, ending, { steps, ms: Math.max(ms, wall), answered });
     showState(resident, asks?.pending, isOpen, world.clock.now());
     record(resident, world, run, ending, { steps, ms: wall });
     if (mayDraft) prepareSummary(resident, world, run);
@@ -141,7 +130,9 @@ function codeOf({ code }: Extract<Ending, { outcome: "failed" }>): TurnFailureCo
   return known.success ? known.data : "interrupted";
 }
 
-function announce(resident: Resident, run: Run, ending: Ending, { steps, ms }: { steps: number; ms: number }): void {
+type Announced = { readonly steps: number; readonly ms: number; readonly answered: Answered | undefined };
+
+function announce(resident: Resident, run: Run, ending: Ending, { steps, ms, answered }: Announced): void {
   const { audience } = resident;
   const turn_id = run.turnId;
   switch (ending.outcome) {
@@ -157,7 +148,7 @@ function announce(resident: Resident, run: Run, ending: Ending, { steps, ms }: {
       break;
     case "failed": {
       const code = codeOf(ending);
-      const message = MESSAGES[code] ?? INTERRUPTED;
+      const message = failureWords(code, answered);
       audience.show("turn_failed", { turn_id, code, message, retryable: ending.retryable }, turn_id);
       break;
     }

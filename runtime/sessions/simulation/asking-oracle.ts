@@ -75,7 +75,7 @@ export class AskingOracle {
 
   /** Whether a plan may be written under this key at all. */
   mayWrite(key: string): boolean {
-    if (this.#presses.has(key)) return true;
+    if (this.#presses.has(key.slice(key.indexOf(".") + 1))) return true;
     return [...this.#resolves.values()].some(
       ({ interaction_id, revision, resolution }) =>
         resolution.kind === "accepted" && key === `${interaction_id}.${revision}`,

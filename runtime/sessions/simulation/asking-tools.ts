@@ -1,5 +1,6 @@
 import type { InteractionId } from "../../../machines/ids.ts";
-import { PROPOSED, QUESTION } from "../testing/asking-scene.ts";
+import type { Proposal } from "../../../machines/protocol/interactions.ts";
+import { PROPOSAL, PROPOSED, QUESTION } from "../testing/asking-scene.ts";
 import type { ToolScript } from "../testing/scene.ts";
 import type { Gate } from "./gate.ts";
 import type { Random } from "./random.ts";
@@ -16,6 +17,13 @@ const supplement = (id: string) => ({
   price: null,
   in_stock: true,
   rationale: "low",
+});
+
+/** More for a draft that may be there, of what the cards' buttons put into it too. */
+const extending = (random: Random): Proposal => ({
+  ...PROPOSAL,
+  plan_id: "plan_1",
+  items: ["x", "y"].slice(random.below(2)).map((id) => ({ ...supplement(id), dosing: "2 daily" })),
 });
 
 /** Tools that ask a person, and one whose card has buttons. `proposed`: the proposals so far. */
@@ -36,7 +44,7 @@ export function askingTools(
   return [
     tool("ask", async () => ({ kind: "pause", asked: { ...QUESTION, ...until() } })),
     tool("propose", async () => {
-      const asked = { ...PROPOSED, ...until() };
+      const asked = { ...PROPOSED, ...until(), ...(random.happens(0.6) && { proposal: extending(random) }) };
       const earlier = proposed();
       if (earlier.length === 0 || random.happens(0.5)) return { kind: "pause", asked };
       return { kind: "pause", asked, revises: random.one(earlier) };

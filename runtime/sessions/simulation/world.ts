@@ -370,7 +370,7 @@ export class SimulatedWorld {
     const { key, tool } = effect;
     if (!this.#oracle.asking.mayWrite(key)) this.#oracle.broken(`${tool} ${key} was asked for by nobody`);
     const intents = await this.#db.sql`
-      select 1 from tool_calls where key = ${key} union all select 1 from actions where command_id::text = ${key}`;
+      select 1 from tool_calls where key = ${key} union all select 1 from actions where session_id::text || '.' || command_id::text = ${key}`;
     if (intents.length === 0) this.#oracle.broken(`${tool} ${key} was run before its intent was stored`);
   }
 }

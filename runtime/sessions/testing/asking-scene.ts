@@ -69,11 +69,25 @@ const pauses = (name: string, asked: AskedInteraction, more: object = {}): ToolS
   run: async (): Promise<ToolResult> => ({ kind: "pause", asked, ...more }),
 });
 
-/** The plan tools of a platform: what was written, under which key. */
+type HeldPlan = {
+  readonly id: string;
+  readonly patientId: string;
+  readonly status: string;
+  readonly title: string;
+  readonly items: readonly unknown[];
+  readonly notes?: string;
+};
+
+const contentsOf = ({ title, notes }: Record<string, unknown>) => ({
+  ...(typeof title === "string" && { title }),
+  ...(typeof notes === "string" && { notes }),
+});
+
+/** The plan tools of a platform, and `change` for what others do to its plans: what was written, under which key. */
 export function platform(traits: { readonly repeatable?: boolean } = {}) {
   const writes: { readonly tool: string; readonly key: string; readonly args: unknown }[] = [];
   const byKey = new Map<string, unknown>();
-  let plans: { id: string; patientId: string; status: string; title: string; items: unknown[] }[] = [];
+  let plans: HeldPlan[] = [];
   const write = async (tool: string, key: string, args: Record<string, unknown>): Promise<ToolResult> => {
     writes.push({ tool, key, args });
     const before = byKey.get(key);
@@ -86,8 +100,9 @@ export function platform(traits: { readonly repeatable?: boolean } = {}) {
     }));
     const known = plans.find((plan) => plan.id === args["id"]);
     const plan = known
-      ? { ...known, items: [...known.items, ...items] }
+      ? { ...known, ...contentsOf(args), items: [...known.items, ...items] }
       : {
+          ...contentsOf(args),
           id: `plan_${plans.length + 1}`,
           patientId: String(args["patientId"]),
           status: "draft",
@@ -114,7 +129,10 @@ export function platform(traits: { readonly repeatable?: boolean } = {}) {
       },
     },
   ];
-  return { tools, writes, plans: () => plans };
+  const change = (make: (plans: readonly HeldPlan[]) => HeldPlan[]) => {
+    plans = make(plans);
+  };
+  return { tools, writes, plans: () => plans, change };
 }
 
 /** One node whose model asks, with a client on a new session. */

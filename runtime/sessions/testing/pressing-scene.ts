@@ -29,7 +29,7 @@ export const recommend = (patient_id?: string): ToolScript => ({
   }),
 });
 
-/** Recommends when it is asked to, hangs when told to, else repeats what the turn says on the user's side. */
+/** Recommends or proposes when it is asked to, hangs when told to, else repeats what the turn says on the user's side. */
 export const recommender = () =>
   scriptedModel(
     decides(({ entries }) => {
@@ -39,6 +39,7 @@ export const recommender = () =>
       );
       if (said.includes("hang")) return hangs("thinking");
       const isFresh = entries.at(-1)?.kind !== "tool_result";
+      if (said.includes("propose") && isFresh) return calls("propose");
       return said.includes("recommend") && isFresh ? calls("recommend") : says(said.join("\n"));
     }),
   );

@@ -1,3 +1,4 @@
+import { deedLine } from "../answers/deeds.ts";
 import { andList } from "../answers/phrases.ts";
 import { planAnswer } from "../answers/plans.ts";
 import { Plans } from "../data.ts";
@@ -39,9 +40,12 @@ function* accepted(scene: Scene, changed: boolean): Steps<string> {
     return [
       `The plan “${stored.title}” for ${stored.patient} ${how} (${stored.plan})${changed ? ", with your changes" : ""}.`,
       `It holds: ${stored.items}.`,
+      ...(stored.left === undefined ? [] : [`Left as the draft held it before: ${stored.left}.`]),
       "It is a draft: review it before you share it.",
     ].join("\n");
   }
+  const unchanged = deeds.find((deed) => deed.kind === "unchanged");
+  if (unchanged !== undefined) return `You accepted the plan. ${deedLine(unchanged)}`;
   const failed = deeds.find((deed) => deed.kind === "not_stored");
   if (failed !== undefined) {
     const why = failed.why.replace(/ You may propose it again\.$/, "");

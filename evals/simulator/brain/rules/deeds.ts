@@ -31,7 +31,5 @@ export const deedsDone: Rule = {
 type Write = Extract<Deed, { plan: string }>;
 
 function writesIn({ past, now }: Scene): readonly Write[] {
-  return [...past, now].flatMap(({ told }) =>
-    told.flatMap((each) => (each.kind === "stored" || each.kind === "added" ? [each] : [])),
-  );
+  return [...past, now].flatMap(({ told }) => told.flatMap((each) => ("plan" in each ? [each] : [])));
 }
