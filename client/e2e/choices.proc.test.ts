@@ -80,6 +80,7 @@ describe.skipIf(chromium === undefined)("choices", () => {
     await tab.cards("closed").getByText("Replaced", { exact: true }).waitFor();
     await tab.at("accept").waitFor();
     const items = tab.cards("open").getByTestId("proposal-item");
+    await items.first().waitFor();
     expect(await items.count()).toBe(count - 1);
 
     const name = await words(items.first().locator(".item-name"));
