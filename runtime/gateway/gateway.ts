@@ -62,11 +62,10 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
         .catch((err: unknown) => log.error("upgrade failed", { err }));
     },
     open(ws) {
-      natives.add(ws);
       const carried = ws.getUserData();
-      const wire = wireOf(ws, () => natives.has(ws));
-      carried.socket = openSocket(wire, carried.seat, services, timers);
+      carried.socket = openSocket(wireOf(ws), carried.seat, services, timers);
       sockets.add(carried.socket);
+      natives.add(ws);
     },
     message(ws, message, isBinary) {
       const { socket } = ws.getUserData();
@@ -143,37 +142,11 @@ function accept(res: HttpResponse, hello: Hello, seat: Seat, context: us_socket_
   else upgrade();
 }
 
-/** What surely fits into the native layer's 16 KiB: more of it, or behind something that waits, is sent one by one. */
-const CORKED_CHARACTERS = 4_096;
-
-/** Frames that are made in one go leave in one system call: a turn makes many, and a call costs more than a frame. */
-function wireOf(ws: WebSocket<Carried>, isOpen: () => boolean): SocketWire {
-  let waiting: string[] = [];
-  let characters = 0;
-  const flush = (): void => {
-    if (!isOpen()) return;
-    const frames = waiting;
-    const isSmall = characters <= CORKED_CHARACTERS && ws.getBufferedAmount() === 0;
-    waiting = [];
-    characters = 0;
-    const sendAll = () => {
-      for (const frame of frames) ws.send(frame);
-    };
-    if (isSmall) ws.cork(sendAll);
-    else sendAll();
-    // What waited behind these frames alone hears nothing of the network.
-    ws.getUserData().socket?.drained();
-  };
+function wireOf(ws: WebSocket<Carried>): SocketWire {
   return {
-    send(frame) {
-      if (waiting.push(frame) === 1) process.nextTick(flush);
-      characters += frame.length;
-    },
-    buffered: () => ws.getBufferedAmount() + characters,
-    end(code, reason) {
-      flush();
-      ws.end(code, reason);
-    },
+    send: (frame) => void ws.send(frame),
+    buffered: () => ws.getBufferedAmount(),
+    end: (code, reason) => ws.end(code, reason),
   };
 }
 
