@@ -78,7 +78,8 @@ test("root: a data folder that was removed and made again does not get the shelt
 
   const second = await scene.started(dataDir, [shelter]);
   expect(await ask(second.url, "select to_regclass('kept') as found")).toEqual([{ found: null }]);
-  expect(readdirSync(shelter).length).toBe(2);
+  // A checkout that the server's user can't enter has its programs copied beside them.
+  expect(readdirSync(shelter).filter((name) => !name.startsWith("postgresql-")).length).toBe(2);
   await second.order("stop");
 });
 

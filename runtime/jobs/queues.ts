@@ -61,12 +61,15 @@ export const KEPT = { completed: 100, failed: 300 } as const;
 /** Events kept for readers that are behind; whoever missed one reads the database. */
 export const KEPT_EVENTS = 1_000;
 
+/** Whether ended jobs of a queue stay for a while: then one that is not there was taken away, or never added. */
+export const keepsEnded = (queue: QueueName): boolean => queue === "subagents";
+
 /**
  * Options of a job: two tries, no stack traces and no logs. Ended sub-agents stay for a while to be looked at; a summary
  * that has ended makes room for the next one of its range.
  */
 export function jobOptions(queue: QueueName, backoffMs = BACKOFF_MS) {
-  const isKept = queue === "subagents";
+  const isKept = keepsEnded(queue);
   return {
     attempts: 2,
     backoff: { type: "fixed", delay: backoffMs },

@@ -29,7 +29,8 @@ export function reportOf(tell: TellProblem, monotonic: () => number): Report {
 }
 
 const AWAY = /^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_)|^CONNECT|^57P0|^08/;
-const CLOSED = /Connection is closed|Command timed out|Stream isn't writeable|max retries|terminat|timeout/i;
+const CLOSED =
+  /Connection is closed|Command timed out|Stream isn't writeable|not queryable|max retries|terminat|timeout/i;
 const REFUSED = /^(WRONGPASS|NOAUTH|NOPERM)|^ERR (invalid password|AUTH)|invalid username-password/i;
 
 /** The code of an error of a driver or of BullMQ. */

@@ -3,7 +3,7 @@ import { Failure } from "../../machines/failure.ts";
 import { StoreUnavailable } from "../../persistence/store.ts";
 import type { JobEvents, JobsBackend } from "./backend.ts";
 import { closeSoon } from "./closing.ts";
-import { type JobProgress, jobProgress, QUEUES, type QueueName } from "./queues.ts";
+import { type JobProgress, jobProgress, keepsEnded, QUEUES, type QueueName } from "./queues.ts";
 
 /** How often the database is looked at by someone who waits: events are quicker, and may be lost. */
 const LOOK_MS = 1_000;
@@ -79,6 +79,8 @@ export function waitsOf(backend: JobsBackend, clock: Clock): Waits {
         if (first !== undefined && first !== late) return first.result;
         const end = after(deadline - clock.now());
         for (;;) {
+          // What ended before anybody listened, or while no event came through, tells nobody any more.
+          void endedBefore(backend, queue, jobId).then((code) => code !== undefined && job.end(code));
           const heard = await Promise.race([job.ended, stopped, end, after(LOOK_MS).then(() => undefined)]);
           if (heard === late) throw new JobLate();
           const found = await Promise.race([looked(look), stopped, end]);
@@ -117,6 +119,18 @@ function reading(events: JobEvents, of: (jobId: string) => Iterable<Waiter>): Jo
   return events;
 }
 
+/** How the job has ended already; undefined: it has not, or the queue is away and its events and the looks have to do. */
+async function endedBefore(backend: JobsBackend, queue: QueueName, jobId: string): Promise<string | undefined> {
+  try {
+    const job = await backend.queue(queue).getJob(jobId);
+    if (job === undefined) return keepsEnded(queue) ? undefined : "job_removed";
+    if (job.finishedOn === undefined) return undefined;
+    return job.failedReason ? codeIn(job.failedReason) : "job_empty";
+  } catch {
+    return undefined;
+  }
+}
+
 /** One who waits for a job, from now until it leaves. */
 function joined(waiters: Waiters, name: string, onProgress: ((progress: JobProgress) => void) | undefined) {
   let end: Waiter["end"] = () => {};
@@ -129,6 +143,7 @@ function joined(waiters: Waiters, name: string, onProgress: ((progress: JobProgr
   return {
     /** Resolves when the job has ended: time for one look more. */
     ended,
+    end: waiter.end,
     leave() {
       others.delete(waiter);
       if (others.size === 0) waiters.delete(name);
