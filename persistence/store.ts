@@ -368,7 +368,7 @@ export interface WantedSummaries extends Summaries {
 
 /** A sub-agent is the call of its parent that asked for it. */
 export type SubagentKey = { readonly sessionId: SessionId; readonly turnId: TurnId; readonly callId: CallId };
-export type SubagentKind = "research" | "plan";
+export type SubagentKind = "research" | "plan_builder";
 
 /** How often a sub-agent may be begun: once, and once more after its worker died. */
 export const SUBAGENT_ATTEMPTS = 2;

@@ -50,7 +50,7 @@ describe("sub-agents", () => {
     const { fence, key, deadline, begun, begin } = await asked();
     expect(begun).toEqual({ isNew: true, row: waiting(key, deadline) });
     expect(await begin()).toEqual({ isNew: false, row: waiting(key, deadline) });
-    const other = { ...key, kind: "plan" as const, request: "another", deadline: deadline + MINUTE };
+    const other = { ...key, kind: "plan_builder" as const, request: "another", deadline: deadline + MINUTE };
     expect(await scene.store.subagents.begin(fence, other)).toEqual({ isNew: false, row: waiting(key, deadline) });
   });
 

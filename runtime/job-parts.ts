@@ -69,7 +69,13 @@ export function startJobWorkers(
       subagents: subagentProcessor({
         ...{ store, model, skills, toolboxes: boxes, clock, chance: realChance, observe },
         maxOutputTokens: agent.limits.outputTokens,
-        note: (event, key) => log.info(event, { session_id: key.sessionId, turn_id: key.turnId, call_id: key.callId }),
+        note: (event, { sessionId, turnId, callId }, code) =>
+          log.info(event, {
+            session_id: sessionId,
+            turn_id: turnId,
+            call_id: callId,
+            ...(code !== undefined && { code }),
+          }),
       }),
       summaries: summaryProcessor({
         ...{ summariser, histories: store.histories, summaries: store.summaries, clock, limitMs: SUMMARY_MS },

@@ -4,7 +4,7 @@ create table subagents (
   session_id uuid not null references sessions on delete cascade,
   turn_id    uuid not null,
   call_id    text not null,
-  kind       text not null check (kind in ('research', 'plan')),
+  kind       text not null check (kind in ('research', 'plan_builder')),
   state      text not null default 'waiting' check (state in ('waiting', 'running', 'finished', 'failed', 'cancelled')),
   -- The attempt that may end it; 0 until a worker has claimed it.
   attempt    integer not null default 0 check (attempt between 0 and 2),

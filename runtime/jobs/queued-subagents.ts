@@ -1,5 +1,5 @@
 import type { Clock } from "../../machines/effects.ts";
-import { failureCode } from "../../machines/failure.ts";
+import { failureCode, never } from "../../machines/failure.ts";
 import type { SessionId } from "../../machines/ids.ts";
 import {
   type Fence,
@@ -8,7 +8,8 @@ import {
   type SubagentKey,
   type SubagentRow,
 } from "../../persistence/store.ts";
-import type { SubagentEnd, SubagentKind, SubagentResult, Subagents } from "../../tools/subagents.ts";
+import { readSubagentResult } from "../../tools/subagent-result.ts";
+import type { SubagentEnd, SubagentKind, Subagents } from "../../tools/subagents.ts";
 import type { Producer } from "./producer.ts";
 import { JobLate, type Waits } from "./waiting.ts";
 
@@ -25,8 +26,6 @@ export type QueuedSubagentsOptions = {
 
 /** Milliseconds from the call to its end, whatever the worker does: longer than the sub-agent's own budget of time. */
 export const DEADLINE_MS: Readonly<Record<SubagentKind, number>> = { research: 100_000, plan_builder: 120_000 };
-
-const STORED = { research: "research", plan_builder: "plan" } as const;
 
 /** Sub-agents as their parent's owner sees them: asked for by a row and a job, found in the row. */
 export function queuedSubagents({
@@ -47,11 +46,11 @@ export function queuedSubagents({
       const { isNew, row } = await store.begin(fence, {
         turnId,
         callId,
-        kind: STORED[request.kind],
+        kind: request.kind,
         request,
         deadline,
       });
-      const known = endOf(row);
+      const known = endOf(request.kind, row);
       if (known !== undefined) return known;
       const data = { session_id: sessionId, turn_id: turnId, call_id: callId };
       let jobId: string | undefined;
@@ -61,7 +60,7 @@ export function queuedSubagents({
           ...{ queue: "subagents", jobId, deadline: row.deadline, signal },
           onProgress: ({ phase, n, of }) =>
             onProgress({ phase, ...(n !== undefined && { n }), ...(of !== undefined && { of }) }),
-          look: () => ended(store, key),
+          look: () => ended(store, request.kind, key),
         });
       } catch (error) {
         // The turn goes on under its next owner, who waits for the same row.
@@ -72,7 +71,7 @@ export function queuedSubagents({
         const isCancelled = await store.cancel(key, code);
         if (jobId !== undefined) await producer.remove("subagents", jobId);
         signal.throwIfAborted();
-        const late = isCancelled ? undefined : await ended(store, key);
+        const late = isCancelled ? undefined : await ended(store, request.kind, key);
         return late ?? { kind: "failed", code };
       }
     },
@@ -82,23 +81,27 @@ export function queuedSubagents({
 const codeOf = (error: unknown): string => (error instanceof JobLate ? "deadline" : failureCode(error));
 
 /** Cheap while there is none: the row is opened only once it has ended. */
-async function ended(store: StoredSubagents, key: SubagentKey): Promise<SubagentEnd | undefined> {
+async function ended(store: StoredSubagents, kind: SubagentKind, key: SubagentKey): Promise<SubagentEnd | undefined> {
   const standing = await store.standing(key);
   if (standing === undefined || standing.state === "waiting" || standing.state === "running") return undefined;
   const row = await store.load(key);
-  return row && endOf(row);
+  return row && endOf(kind, row);
 }
 
-function endOf(row: SubagentRow): SubagentEnd | undefined {
+function endOf(kind: SubagentKind, row: SubagentRow): SubagentEnd | undefined {
   switch (row.state) {
     case "waiting":
     case "running":
       return undefined;
-    case "finished":
-      // Written by a worker of ours, which validated it, and sealed since.
-      return { kind: "finished", result: row.result as SubagentResult };
+    case "finished": {
+      // A worker of another version may have written it.
+      const result = readSubagentResult(kind, row.result);
+      return result === undefined ? { kind: "failed", code: "invalid_result" } : { kind: "finished", result };
+    }
     case "failed":
     case "cancelled":
       return { kind: "failed", code: row.code };
+    default:
+      return never(row);
   }
 }

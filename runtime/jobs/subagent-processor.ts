@@ -21,7 +21,7 @@ export type SubagentProcessorOptions = {
   readonly maxOutputTokens: number;
   readonly observe: Observe;
   /** What happened, by code: an end that came too late, a login that is gone. */
-  readonly note: (event: SubagentNote, key: SubagentKey) => void;
+  readonly note: (event: SubagentNote, key: SubagentKey, code?: string) => void;
 };
 export type SubagentNote = "subagent.late" | "subagent.refused" | "subagent.failed" | "subagent.cancelled";
 
@@ -42,8 +42,12 @@ export function subagentProcessor(options: SubagentProcessorOptions) {
     const finish = async (outcome: Parameters<typeof store.subagents.finish>[2]) => {
       if (!(await store.subagents.finish(key, row.attempt, outcome))) note("subagent.late", key);
     };
+    const fail = async (code: string) => {
+      note("subagent.failed", key, code);
+      await finish({ state: "failed", code });
+    };
     const grant = await store.grants.find(key.sessionId, key.turnId);
-    if (grant === undefined) return await finish({ state: "failed", code: "auth_required" });
+    if (grant === undefined) return await fail("auth_required");
     const stop = new AbortController();
     const watching = watch(options, row, stop);
     const either = AbortSignal.any([signal, stop.signal]);
@@ -62,13 +66,12 @@ export function subagentProcessor(options: SubagentProcessorOptions) {
       const bundle = agent.bundle?.();
       if (ending.outcome === "finished" && result !== undefined)
         await finish({ state: "finished", result, ...(bundle && { bundle }) });
-      else await finish({ state: "failed", code: ending.outcome === "failed" ? ending.code : "no_result" });
+      else await fail(ending.outcome === "failed" ? ending.code : "no_result");
     } catch (error) {
       // Given back to the queue: another worker begins it anew.
       signal.throwIfAborted();
       if (stop.signal.aborted) return note("subagent.cancelled", key);
-      note("subagent.failed", key);
-      await finish({ state: "failed", code: failureCode(error) });
+      await fail(failureCode(error));
     } finally {
       watching.end();
     }

@@ -14,7 +14,7 @@ import { sweep } from "../sessions/upkeep.ts";
 import { queuedSubagents } from "./queued-subagents.ts";
 import { type SubagentNote, subagentProcessor } from "./subagent-processor.ts";
 import { SUBAGENT_SKILLS } from "./subagents/parts.ts";
-import { type FarEnd, type JobsScene, jobsScene, type Node, until } from "./testing/jobs-scene.ts";
+import { type FarEnd, type JobsScene, jobsScene, keyOf, type Node, until } from "./testing/jobs-scene.ts";
 
 const MARK = "PHI-MARK-91";
 const COOKIE = "COOKIE-MARK-77";
@@ -160,12 +160,29 @@ export function subagentsContract(name: string, farEnd: (stored: StoreScene) => 
 
     test("G-06 neither what was asked nor the login is in the queue or in a table in clear, also when it fails", async () => {
       const { far, store, stored, node } = await open();
-      worker(store, node());
+      let breaks = false;
+      const child = worker(
+        store,
+        node(),
+        decides((request) => {
+          if (breaks) throw new TypeError(`${MARK} ${COOKIE}`);
+          const isFresh = request.entries.at(-1)?.kind === "user";
+          if (isFresh) return calls("search_evidence", { query: MARK });
+          return calls("finish_research", { selected_ids: ["ev-1"], planner_reflection: MARK });
+        }),
+      );
       const one = owner(store, node());
       const first = await talking(one);
-      await first.client.say(`${MARK} once`);
-      await first.client.asleep();
-      await scene.stored.sql`delete from grants`;
+      for (const _ of ["answered", "broken"]) {
+        first.client.clear();
+        await first.client.say(`${MARK} once`);
+        await first.client.asleep();
+        breaks = true;
+      }
+      expect([(await resultOf(store, first.id)).map(([outcome]) => outcome), child.notes]).toEqual([
+        ["ok", "error"],
+        ["subagent.failed"],
+      ]);
       const queued = await far.everything();
       expect([queued.includes(MARK), queued.includes(COOKIE), queued.length > 0]).toEqual([false, false, true]);
       const rows = await stored.sql`select row_to_json(s)::text as row from subagents s`;
@@ -229,6 +246,32 @@ export function subagentsContract(name: string, farEnd: (stored: StoreScene) => 
       await client.asleep();
       const [[outcome, text] = ["", ""]] = await resultOf(store, id);
       expect([outcome, text.length < 1_000, child.model.requests.length]).toEqual(["error", true, 9]);
+    });
+
+    test("D-15 a stored result that is malformed or 2 MB long is an error of its call, and none of it reaches the parent", async () => {
+      const { store, node } = await open();
+      const wrong: unknown[] = [
+        { kind: "research", sources: "none" },
+        { kind: "plan_builder", outcome: "envelope" },
+        { kind: "research", bundleId: "b", sources: [], reflection: MARK.repeat(200_000) },
+      ];
+      node().workers({
+        subagents: async ({ data }) => {
+          await store.subagents.claim(keyOf(data));
+          await store.subagents.finish(keyOf(data), 1, { state: "finished", result: wrong.shift() });
+        },
+      });
+      const one = owner(store, node());
+      const { id, client } = await talking(one);
+      for (const _ of [1, 2, 3]) {
+        client.clear();
+        await client.say("What is known?");
+        await client.asleep();
+      }
+      const results = await resultOf(store, id);
+      expect(results.map(([outcome, text]) => [outcome, text.length < 1_000, text.includes(MARK)])).toEqual(
+        Array.from({ length: 3 }, () => ["error", true, false]),
+      );
     });
 
     test("D-08 [SG21] a parent that dies while its child works finds the same child again: one row, one result", async () => {
