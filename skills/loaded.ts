@@ -18,8 +18,10 @@ export function loadedSkills(entries: readonly Entry[], skills: Skills, flags: r
   return loaded;
 }
 
-/** A body comes as a result of `load_skill`, or with the message of an entry point. */
+const NONE: readonly string[] = [];
+
+/** A body comes as a result of `load_skill`, or with the message of an entry point. Most entries have none. */
 function bodiesOf(entry: Entry): readonly string[] {
-  if (entry.kind === "user") return (entry.skills ?? []).map(({ body }) => body);
-  return entry.kind === "tool_result" && entry.name === "load_skill" && entry.outcome === "ok" ? [entry.text] : [];
+  if (entry.kind === "user") return entry.skills?.map(({ body }) => body) ?? NONE;
+  return entry.kind === "tool_result" && entry.name === "load_skill" && entry.outcome === "ok" ? [entry.text] : NONE;
 }

@@ -45,7 +45,8 @@ export function mediaToSend(entries: readonly Entry[], most = MOST_MEDIA_BYTES):
   let room = most;
   for (let at = entries.length - 1; at >= 0; at -= 1) {
     const entry = entries[at];
-    for (const attachment of entry?.kind === "user" ? (entry.attachments ?? []) : []) {
+    if (entry?.kind !== "user" || entry.attachments === undefined) continue;
+    for (const attachment of entry.attachments) {
       if (chosen.has(attachment.blobId) || attachment.bytes > room) continue;
       chosen.set(attachment.blobId, attachment);
       room -= attachment.bytes;

@@ -49,7 +49,7 @@ export function projectGemini(request: ModelRequest, issuer: Issuer): GeminiProj
       maxOutputTokens: request.maxOutputTokens,
       ...(request.thinking && { thinkingConfig: { includeThoughts: true } }),
     },
-    warnings: [...leftOut, ...dropped(request.entries, issuer)],
+    warnings: [...leftOut, ...found(route.dropped(request.entries))],
   };
 }
 
@@ -58,6 +58,7 @@ type Route = {
   readonly exchanges: Alternation<Part>;
   /** Without bytes: a marker stands for each file. */
   readonly contents: (exchanges: readonly Exchange<Part>[]) => readonly Content[];
+  readonly dropped: (entries: readonly Entry[]) => readonly (readonly ReasoningDropped[])[];
 };
 
 const routes = new Map<Issuer, Route>();
@@ -66,6 +67,7 @@ function routeOf(issuer: Issuer): Route {
   const route: Route = {
     exchanges: new Alternation((entry) => modelParts(entry, issuer)),
     contents: continued((exchange) => contentOf(exchange, issuer)),
+    dropped: continued((entry) => dropped(entry, issuer)),
   };
   routes.set(issuer, route);
   return route;
@@ -115,16 +117,21 @@ function mediaPart(at: number, placed: readonly PlacedMedia[] = [], media?: Medi
   return { inlineData: { mimeType: found.mime, data: Buffer.from(found.bytes).toString("base64") } };
 }
 
-function dropped(entries: readonly Entry[], issuer: Issuer): readonly ReasoningDropped[] {
-  const lost: ReasoningDropped[] = [];
-  for (const entry of entries) {
-    if (entry.kind !== "assistant" || entry.issuer !== issuer) continue;
-    for (const part of entry.parts) {
-      if (part.kind !== "reasoning" || part.redacted === undefined) continue;
-      lost.push({ kind: "reasoning_dropped", turnId: entry.turnId, step: entry.step, reason: "redacted" });
-    }
-  }
-  return lost;
+const NOTHING: readonly never[] = [];
+
+/** Most entries dropped nothing: those cost a look each. */
+function found<T>(lists: readonly (readonly T[])[]): readonly T[] {
+  const all: T[] = [];
+  for (const list of lists) if (list.length > 0) all.push(...list);
+  return all;
+}
+
+function dropped(entry: Entry, issuer: Issuer): readonly ReasoningDropped[] {
+  if (entry.kind !== "assistant" || entry.issuer !== issuer) return NOTHING;
+  const lost = entry.parts.filter((part) => part.kind === "reasoning" && part.redacted !== undefined);
+  if (lost.length === 0) return NOTHING;
+  const { turnId, step } = entry;
+  return lost.map(() => ({ kind: "reasoning_dropped", turnId, step, reason: "redacted" }));
 }
 
 function modelParts(entry: AssistantEntry, issuer: Issuer): readonly Part[] {

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assistant, call, calling, reasoning, result, summary, text, user } from "./testing/build.ts";
 import { entryTokens, textTokens, toolTokens } from "./tokens.ts";
@@ -52,6 +53,20 @@ describe("token estimate", () => {
     expect(textTokens(line.repeat(200)) / textTokens(line.repeat(100))).toBeCloseTo(2, 1);
   });
 
+  test("plain ASCII is counted without the expression, and to the same figure", () => {
+    const unit = fc.oneof(
+      fc.constantFrom(...'aZ09 \t\n\r-_{}":,.\u0000\u001c', "  ", "\n\n", "supplements", "1234", "->"),
+      fc.constantFrom(..."é—“\u00a0\u2028\u0301٣½©猫ねコ한ก😀👍🏽\u200d\ufe0f\ud800\udc00"),
+    );
+    fc.assert(
+      fc.property(fc.array(unit, { maxLength: 40 }), (parts) => {
+        const words = parts.join("");
+        expect(textTokens(words)).toBe(byExpression(words));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   test("an entry counts all that is sent of it", () => {
     const words = "Take it with food.";
     const plain = textTokens(words);
@@ -75,3 +90,23 @@ describe("token estimate", () => {
     );
   });
 });
+
+const PIECES =
+  /(?<word>[A-Za-z]+)|(?<digits>\p{Nd}+)|(?<kana>[\p{Script=Hiragana}\p{Script=Katakana}]+)|(?<dense>[\p{Script=Han}\p{Script=Hangul}\p{Script=Thai}]+)|(?<emoji>\p{Extended_Pictographic}|\p{Emoji_Modifier}|[\u200d\ufe0f])|(?<letters>[\p{L}\p{M}]+)|(?<breaks>\s*\n\s*|\s{2,})|(?<space>\s)|(?<signs>[^\s\p{L}\p{M}\p{Nd}\p{Extended_Pictographic}]+)/gu;
+
+/** The estimate as it is defined: piece by piece, whatever the script. */
+function byExpression(words: string): number {
+  let tokens = 0;
+  for (const { groups = {} } of words.matchAll(PIECES)) {
+    const { word, digits, kana, dense, emoji, letters, breaks, signs } = groups;
+    if (word !== undefined) tokens += word.length <= 8 ? 1 : 1 + Math.ceil((word.length - 8) / 5);
+    else if (digits !== undefined) tokens += Math.ceil(digits.length / 2);
+    else if (kana !== undefined) tokens += [...kana].length * 0.9;
+    else if (dense !== undefined) tokens += [...dense].length * 0.8;
+    else if (emoji !== undefined) tokens += 1.5;
+    else if (letters !== undefined) tokens += Math.max(1, letters.length / 3.5);
+    else if (signs !== undefined) tokens += Math.ceil(signs.length / 3);
+    else if (breaks !== undefined) tokens += 1;
+  }
+  return Math.ceil(tokens);
+}

@@ -4,10 +4,38 @@ import { contextXml } from "./context-xml.ts";
 import type { AssistantPart, Entry } from "./entries.ts";
 
 /** Words, numbers, scripts without spaces, emoji, line breaks and runs of signs: about what a tokenizer cuts by itself. */
-const PIECES =
-  /(?<word>[A-Za-z]+)|(?<digits>\p{Nd}+)|(?<kana>[\p{Script=Hiragana}\p{Script=Katakana}]+)|(?<dense>[\p{Script=Han}\p{Script=Hangul}\p{Script=Thai}]+)|(?<emoji>\p{Extended_Pictographic}|\p{Emoji_Modifier}|[\u200d\ufe0f])|(?<letters>[\p{L}\p{M}]+)|(?<breaks>\s*\n\s*|\s{2,})|(?<space>\s)|(?<signs>[^\s\p{L}\p{M}\p{Nd}\p{Extended_Pictographic}]+)/gu;
+const PIECE =
+  /(?<word>[A-Za-z]+)|(?<digits>\p{Nd}+)|(?<kana>[\p{Script=Hiragana}\p{Script=Katakana}]+)|(?<dense>[\p{Script=Han}\p{Script=Hangul}\p{Script=Thai}]+)|(?<emoji>\p{Extended_Pictographic}|\p{Emoji_Modifier}|[\u200d\ufe0f])|(?<letters>[\p{L}\p{M}]+)|(?<breaks>\s*\n\s*|\s{2,})|(?<space>\s)|(?<signs>[^\s\p{L}\p{M}\p{Nd}\p{Extended_Pictographic}]+)|./suy;
 
 const characters = (text: string): number => [...text].length;
+
+const wordTokens = (length: number): number => (length <= 8 ? 1 : 1 + Math.ceil((length - 8) / 5));
+const digitTokens = (length: number): number => Math.ceil(length / 2);
+const signTokens = (length: number): number => Math.ceil(length / 3);
+
+function pieceTokens({ word, digits, kana, dense, emoji, letters, breaks, signs }: Record<string, string | undefined>) {
+  if (word !== undefined) return wordTokens(word.length);
+  if (digits !== undefined) return digitTokens(digits.length);
+  if (kana !== undefined) return characters(kana) * 0.9;
+  if (dense !== undefined) return characters(dense) * 0.8;
+  if (emoji !== undefined) return 1.5;
+  if (letters !== undefined) return Math.max(1, letters.length / 3.5);
+  if (signs !== undefined) return signTokens(signs.length);
+  return breaks === undefined ? 0 : 1;
+}
+
+/** What a piece of ASCII is of; 0 beyond ASCII. */
+const WORD = 1;
+const DIGIT = 2;
+const SPACE = 3;
+const SIGN = 4;
+const CLASSES = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (/[A-Za-z]/.test(character)) return WORD;
+  if (/[0-9]/.test(character)) return DIGIT;
+  return /\s/.test(character) ? SPACE : SIGN;
+});
+const LINE_FEED = 10;
 
 /**
  * Tokens of `text`: within about 15 % of what current tokenizers count for prose in many scripts, emoji, code and JSON
@@ -15,16 +43,29 @@ const characters = (text: string): number => [...text].length;
  */
 export function textTokens(text: string): number {
   let tokens = 0;
-  for (const { groups = {} } of text.matchAll(PIECES)) {
-    const { word, digits, kana, dense, emoji, letters, breaks, signs } = groups;
-    if (word !== undefined) tokens += word.length <= 8 ? 1 : 1 + Math.ceil((word.length - 8) / 5);
-    else if (digits !== undefined) tokens += Math.ceil(digits.length / 2);
-    else if (kana !== undefined) tokens += characters(kana) * 0.9;
-    else if (dense !== undefined) tokens += characters(dense) * 0.8;
-    else if (emoji !== undefined) tokens += 1.5;
-    else if (letters !== undefined) tokens += Math.max(1, letters.length / 3.5);
-    else if (signs !== undefined) tokens += Math.ceil(signs.length / 3);
-    else if (breaks !== undefined) tokens += 1;
+  let at = 0;
+  while (at < text.length) {
+    // A match of the expression makes an array and an object: plain ASCII, which most text is, goes without.
+    const from = at;
+    const kind = CLASSES[text.charCodeAt(at)] ?? 0;
+    let isBroken = false;
+    let next = kind;
+    while (next === kind && kind !== 0) {
+      isBroken ||= text.charCodeAt(at) === LINE_FEED;
+      at += 1;
+      next = at < text.length ? (CLASSES[text.charCodeAt(at)] ?? 0) : -1;
+    }
+    const length = at - from;
+    if (kind === 0 || (next === 0 && kind !== WORD)) {
+      // Signs, spaces and digits beyond ASCII belong to the run they follow.
+      PIECE.lastIndex = from;
+      const piece = PIECE.exec(text);
+      at = PIECE.lastIndex;
+      tokens += pieceTokens(piece?.groups ?? {});
+    } else if (kind === WORD) tokens += wordTokens(length);
+    else if (kind === DIGIT) tokens += digitTokens(length);
+    else if (kind === SIGN) tokens += signTokens(length);
+    else if (length > 1 || isBroken) tokens += 1;
   }
   return Math.ceil(tokens);
 }

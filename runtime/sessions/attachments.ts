@@ -41,6 +41,8 @@ export async function attachmentsOf(
   });
 }
 
+const NO_MEDIA: MediaByBlob = new Map();
+
 /** Bytes that a turn has fetched: kept while it runs, so that each of its steps does not fetch them again. */
 const fetched = new WeakMap<Run, Map<BlobId, Media | undefined>>();
 
@@ -49,9 +51,10 @@ const fetched = new WeakMap<Run, Map<BlobId, Media | undefined>>();
  * what an earlier turn brought while the blob store is away; the turn that brings a file needs it, and fails.
  */
 export async function mediaFor(resident: Resident, { store, observe }: World, run: Run): Promise<MediaByBlob> {
+  const wanted = mediaToSend(resident.ledger.entries);
+  if (wanted.length === 0) return NO_MEDIA;
   const known = fetched.get(run) ?? new Map<BlobId, Media | undefined>();
   fetched.set(run, known);
-  const wanted = mediaToSend(resident.ledger.entries);
   const own = new Set(
     resident
       .entriesOf(run.turnId)

@@ -394,6 +394,9 @@ const readRow =
     }
   };
 
+/** Made once: an abort without a reason makes an exception with a stack each time, here for every rest of a session. */
+const NO_LONGER = new Error("the state was left");
+
 /** The charts' delays, by the node's own clock. */
 function delaysOf(clock: Clock) {
   return {
@@ -402,6 +405,6 @@ function delaysOf(clock: Clock) {
       clock.sleep(ms, stop.signal).then(run, () => undefined);
       return stop;
     },
-    clearTimeout: (stop: AbortController) => stop.abort(),
+    clearTimeout: (stop: AbortController) => stop.abort(NO_LONGER),
   };
 }

@@ -7,6 +7,9 @@ import type { World } from "../world.ts";
 /** Between two signals of one call. */
 const PAUSE_MS = 500;
 
+/** Made once: an abort without a reason makes an exception with a stack each time, here for every call. */
+const ENDED = new Error("the call has ended");
+
 type Running = {
   readonly resident: Resident;
   readonly world: World;
@@ -44,6 +47,6 @@ export function progressShown({ resident, world, run, signal }: Running, { callI
       if (isPausing) newest = progress;
       else tell(progress);
     },
-    end: () => ended.abort(),
+    end: () => ended.abort(ENDED),
   };
 }
