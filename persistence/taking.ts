@@ -44,13 +44,18 @@ export type TakenRow = {
   readonly data_key: Buffer;
 };
 
-/** A snapshot that can't be opened is reported in the result, never thrown: the entries decide. */
+/**
+ * A snapshot that can't be opened is reported in the result, never thrown: the entries decide. It is opened when it is
+ * asked for: a node that put the session to sleep itself has no need of it.
+ */
 export function taken(keys: SessionKeys, sessionId: SessionId, node: NodeId, row: TakenRow): Taken {
   return {
     fence: { sessionId, node, epoch: Number(row.epoch) },
     owner: row.owner as UserId,
     agent: row.agent,
-    frozen: frozen(keys, sessionId, row),
+    get frozen() {
+      return frozen(keys, sessionId, row);
+    },
     nextSeq: Number(row.next_seq),
     clean: row.clean,
     anchor: row.anchor,

@@ -25,7 +25,8 @@ export class Ledger {
   #storedEntries: Entry[];
   #sentEntries: Entry[];
   #account: Account;
-  #meter: Meter = UNMEASURED;
+  #tokens: number;
+  #meter: Meter;
   #anchor: number;
 
   constructor(history: readonly PlacedEntry[], anchor: number) {
@@ -35,13 +36,16 @@ export class Ledger {
     this.#storedEntries = this.#history.map(({ entry }) => entry);
     this.#sentEntries = this.#sent.map(({ entry }) => entry);
     this.#account = new Account(this.#sent);
-    const last = history.findLast(({ entry }) => entry.kind === "assistant" && entry.measured !== undefined)?.entry;
-    // Only the ratio: what the fixed parts were when that call was made is not known any more.
-    if (last?.kind === "assistant" && last.measured) this.#meter = { ...measured(last.measured, 0), base: undefined };
+    this.#tokens = tokensOf(this.#history);
+    this.#meter = meterOf(history);
   }
 
   get anchor(): number {
     return this.#anchor;
+  }
+  /** Tokens of what is stored since the anchor. */
+  get tokens(): number {
+    return this.#tokens;
   }
   /** As stored, since the anchor. */
   get history(): readonly PlacedEntry[] {
@@ -62,6 +66,7 @@ export class Ledger {
     const placed = entries.map((entry, index) => ({ pos: next + index, tokens: sentTokens(entry), entry }));
     for (const one of placed) {
       this.#history.push(one);
+      this.#tokens += one.tokens;
       this.#storedEntries.push(one.entry);
       if (one.entry.kind === "summary") this.#moveTo(one.entry.to);
       else {
@@ -105,6 +110,12 @@ export class Ledger {
     return { used, reserve, window, foldable: Math.ceil(this.#meter.ratio * this.#account.foldable(running)) };
   }
 
+  /** The same as one that is made from `history`: for a session that slept and goes on. */
+  thawed(): this {
+    this.#meter = meterOf(this.#history);
+    return this;
+  }
+
   /** Tokens as the provider counts them, as estimates. */
   inEstimates(tokens: number): number {
     return Math.floor(tokens / this.#meter.ratio);
@@ -113,6 +124,7 @@ export class Ledger {
   #moveTo(anchor: number): void {
     this.#anchor = Math.max(this.#anchor, anchor);
     this.#history = this.#history.filter(({ pos }) => pos >= this.#anchor);
+    this.#tokens = tokensOf(this.#history);
     this.#sent = [...sent(this.#history)];
     this.#storedEntries = this.#history.map(({ entry }) => entry);
     this.#sentEntries = this.#sent.map(({ entry }) => entry);
@@ -124,4 +136,12 @@ export class Ledger {
     const last = this.#history.at(-1);
     return last ? last.pos + 1 : this.#anchor;
   }
+}
+
+const tokensOf = (history: readonly PlacedEntry[]): number => history.reduce((sum, placed) => sum + placed.tokens, 0);
+
+/** Only the ratio: what the fixed parts were when the last call was made is not known any more. */
+function meterOf(history: readonly PlacedEntry[]): Meter {
+  const last = history.findLast(({ entry }) => entry.kind === "assistant" && entry.measured !== undefined)?.entry;
+  return last?.kind === "assistant" && last.measured ? { ...measured(last.measured, 0), base: undefined } : UNMEASURED;
 }

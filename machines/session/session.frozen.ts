@@ -1,7 +1,5 @@
 import type { Snapshot } from "xstate";
 import { z } from "zod";
-import type { BackOff } from "../compaction/compaction.rules.ts";
-import type { TurnId } from "../ids.ts";
 import { SESSION_MACHINE, SESSION_VERSION, type SessionInput } from "./session.rules.ts";
 
 /** What is stored of a sleeping session. */
@@ -25,7 +23,7 @@ const storedState = z.looseObject({
 });
 
 export type Thawed =
-  | { readonly kind: "restored"; readonly snapshot: Snapshot<unknown> }
+  | { readonly kind: "restored"; readonly input: SessionInput }
   /** The chart starts from its input, which was read from entries and inbox; `why` is for the log. */
   | {
       readonly kind: "rebuild";
@@ -33,8 +31,9 @@ export type Thawed =
     };
 
 /**
- * Makes a stored snapshot startable: what is known better now (queue, limits, whether a question is open) replaces what was stored.
- * Whatever this code can't restore is rebuilt, never started: a state that no longer exists would give a dead actor.
+ * What a chart that goes on from a stored snapshot starts with: what is known better now (queue, limits, whether a question is
+ * open) replaces what was stored. It starts at `deciding`, not in the state that was stored: that one would only run its port
+ * once more to hear that a row waits. Whatever this code can't read is rebuilt.
  */
 export function thaw(frozen: FrozenSession | undefined, now: SessionInput): Thawed {
   if (frozen === undefined) return { kind: "rebuild", why: "none" };
@@ -43,12 +42,5 @@ export function thaw(frozen: FrozenSession | undefined, now: SessionInput): Thaw
   const stored = storedState.safeParse(frozen.state);
   if (!stored.success) return { kind: "rebuild", why: "unknown_state" };
   if (stored.data.context.sessionId !== now.sessionId) return { kind: "rebuild", why: "other_session" };
-  const context = {
-    ...now,
-    running: null as TurnId | null,
-    draining: false,
-    restless: 0,
-    backOff: stored.data.context.backOff satisfies BackOff | null,
-  };
-  return { kind: "restored", snapshot: { ...stored.data, context } as unknown as Snapshot<unknown> };
+  return { kind: "restored", input: { ...now, backOff: stored.data.context.backOff } };
 }

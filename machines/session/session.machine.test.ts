@@ -27,7 +27,7 @@ class Down extends Failure {
 }
 
 /** A session whose turns are opened, answered and settled by hand: `ran` lists them in order. */
-function scene(sleep: SessionPorts["fallAsleep"], snapshot?: unknown, expire: SessionPorts["expire"] = never) {
+function scene(sleep: SessionPorts["fallAsleep"], given: SessionInput = input, expire: SessionPorts["expire"] = never) {
   const ran: TurnId[] = [];
   const gates: ((output: TurnOutput) => void)[] = [];
   const hold = fromPromise(({ input: turn }: { input: { turnId: TurnId } }) => {
@@ -38,7 +38,7 @@ function scene(sleep: SessionPorts["fallAsleep"], snapshot?: unknown, expire: Se
     actors: { ...bind<SessionPorts>({ fallAsleep: sleep, expire }), turn: hold as unknown as typeof turnMachine },
   });
   const clock = new SimulatedClock();
-  const actor = createActor(machine, { input, clock, ...(snapshot ? { snapshot: snapshot as never } : {}) });
+  const actor = createActor(machine, { input: given, clock });
   const end = (outcome: "completed" | "awaiting") => {
     const running = ran.at(-1) ?? a;
     gates.shift()?.({ kind: "settled", turnId: running, ending: { outcome } });
@@ -183,12 +183,26 @@ describe("session", () => {
     await at(first.actor, "hibernated");
     expect(JSON.stringify(frozen).length).toBeLessThan(2_000);
 
-    const restored = thaw(frozen as never, { ...input, queue: [a] });
-    if (restored.kind !== "restored") throw new Error(restored.why);
-    const again = scene(async () => "busy", restored.snapshot);
-    again.actor.start();
-    await at(again.actor, "turning");
-    expect(again.ran).toEqual([a]);
+    const thawed = (queue: readonly TurnId[]) => {
+      const restored = thaw(frozen as never, { ...input, queue });
+      if (restored.kind !== "restored") throw new Error(restored.why);
+      const again = scene(asleep, restored.input);
+      again.actor.start();
+      return again;
+    };
+    const woken = thawed([a]);
+    expect([woken.actor.getSnapshot().value, woken.ran]).toEqual(["turning", [a]]);
+    const idle = thawed([]);
+    idle.clock.increment(0);
+    await at(idle.actor, "hibernated");
+  });
+
+  test("[SS17] what keeps turns from compacting in vain outlasts the sleep", () => {
+    const backOff = { foldable: 100, rest: 2 };
+    const { actor } = scene(asleep, { ...input, backOff });
+    const frozen = JSON.parse(JSON.stringify(freeze(actor.start().getPersistedSnapshot())));
+    const state = { ...frozen.state, value: "hibernating" };
+    expect(thaw({ ...frozen, state }, input)).toEqual({ kind: "restored", input: { ...input, backOff } });
   });
 
   test("D-11 [SS11] a snapshot this code can't restore is rebuilt, never started", () => {

@@ -4,7 +4,7 @@
  *   deciding ─▶ turning ─▶ deciding ─▶ resting | awaiting ─▶ hibernating ─▶ hibernated
  *                                             └─ a message or an answer ─▶ turning
  *
- * Persisted while `hibernating`: a thawed session tries to sleep again, hears that a row waits, and runs it.
+ * Persisted while `hibernating`. A thawed session decides anew: what waits now was read with it.
  * `hibernated`, `parked`, `lost` and `crashed` are final; the directory decides what follows.
  */
 import { assign, sendTo, setup } from "xstate";
@@ -81,7 +81,7 @@ const withdrawn = {
 
 export const sessionMachine = session.createMachine({
   id: rules.SESSION_MACHINE,
-  context: ({ input }) => ({ ...input, running: null, draining: false, restless: 0, backOff: null }),
+  context: ({ input }) => ({ ...input, running: null, draining: false, restless: 0, backOff: input.backOff ?? null }),
   initial: "deciding",
   states: {
     deciding: {

@@ -23,7 +23,10 @@ export type SessionContext = {
   readonly limits: TurnLimits;
 };
 
-export type SessionInput = Pick<SessionContext, "sessionId" | "queue" | "awaiting" | "hibernateAfterMs" | "limits">;
+export type SessionInput = Pick<SessionContext, "sessionId" | "queue" | "awaiting" | "hibernateAfterMs" | "limits"> & {
+  /** Of the chart that slept before. */
+  readonly backOff?: BackOff | null;
+};
 
 /** A queue never holds an id twice: an admission may be heard of again after a take-over. */
 export function enqueue(queue: readonly TurnId[], running: TurnId | null, turnId: TurnId): readonly TurnId[] {

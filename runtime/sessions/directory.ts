@@ -1,10 +1,12 @@
 import { createActor, waitFor } from "xstate";
+import { Ledger } from "../../machines/conversation/ledger.ts";
 import type { Clock } from "../../machines/effects.ts";
 import { type CommandId, type SessionId, turnId } from "../../machines/ids.ts";
 import { type Port, PortsBySystem } from "../../machines/ports.ts";
 import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
 import { thaw } from "../../machines/session/session.frozen.ts";
 import { type SessionPorts, sessionMachine } from "../../machines/session/session.machine.ts";
+import type { SessionInput } from "../../machines/session/session.rules.ts";
 import { type TurnPorts, turnMachine } from "../../machines/turn/turn.machine.ts";
 import {
   type Fence,
@@ -26,7 +28,7 @@ import { runTools } from "./ports/run-tools.ts";
 import { settleTurn } from "./ports/settle-turn.ts";
 import { Resident, type Row, rowOf } from "./resident.ts";
 import { Setbacks } from "./setbacks.ts";
-import { Slept } from "./slept.ts";
+import { type Asleep, Slept } from "./slept.ts";
 import type { World } from "./world.ts";
 
 /** How a session's actor ended; the last two are faults. */
@@ -158,8 +160,9 @@ export class Directory {
     const { sessionId } = taken.fence;
     const began = clock.monotonic();
     try {
+      const asleep = this.#slept.take(taken);
       const [history, open, settled, pending] = await Promise.all([
-        this.#slept.take(taken) ?? store.histories.load(sessionId, taken.anchor),
+        asleep || isNew(taken) ? [] : store.histories.load(sessionId, taken.anchor),
         admitted && taken.unsettled === 1 ? [admitted.row] : store.inbox.open(sessionId),
         taken.clean ? undefined : store.turns.page(sessionId, PAGE),
         taken.openInteraction === undefined ? undefined : store.interactions.open(sessionId),
@@ -174,13 +177,14 @@ export class Directory {
       // From here on nothing is awaited: the audience that is found now is the one that clients join.
       const { nextSeq, clean } = taken;
       const audience = this.numberedAudience(sessionId, nextSeq, nextSeq + SEQ_RESERVE, clean);
-      const resident = new Resident(this.#world, taken, history, audience);
+      const ledger = asleep?.ledger ?? new Ledger(history, taken.anchor);
+      const resident = new Resident(this.#world, taken, ledger, audience);
       if (admitted) resident.callers.set(admitted.row.turnId, admitted.caller);
       for (const row of rows.map(readRow(sessionId))) resident.rows.set(row.turnId, row);
       if (acting) resident.acting.hold(acting);
       resident.resync = settled && actions && { turns: settled, actions };
       this.#tellPending(resident, pending, admitted && resident.rows.get(admitted.row.turnId));
-      const outcome = this.#start(resident, taken, rows);
+      const outcome = this.#start(resident, taken, rows, asleep);
       this.#world.observe({ type: "session.thawed", sessionId, outcome, ms: clock.monotonic() - began });
       return resident;
     } catch (error) {
@@ -273,7 +277,12 @@ export class Directory {
     while (this.#endings.size > 0) await Promise.all(this.#endings.values());
   }
 
-  #start(resident: Resident, taken: Taken, rows: readonly InboxRow[]): "fresh" | "thawed" | "rebuilt" {
+  #start(
+    resident: Resident,
+    taken: Taken,
+    rows: readonly InboxRow[],
+    asleep: Asleep | undefined,
+  ): "fresh" | "thawed" | "rebuilt" {
     const world = this.#world;
     const { hibernateAfterMs, limits } = world.settings;
     const input = {
@@ -290,13 +299,8 @@ export class Directory {
         resident.over.signal.throwIfAborted();
         return await port(given, AbortSignal.any([signal, resident.over.signal]));
       };
-    const { frozen } = taken;
-    const thawed =
-      frozen !== undefined && "broken" in frozen ? { kind: "rebuild" as const, why: "broken" } : thaw(frozen, input);
-    const actor =
-      thawed.kind === "restored"
-        ? createActor(chart, { snapshot: thawed.snapshot, input, clock: delaysOf(world.clock) })
-        : createActor(chart, { input, clock: delaysOf(world.clock) });
+    const thawed = asleep ? { ...input, backOff: asleep.backOff } : thawedInput(taken, input);
+    const actor = createActor(chart, { input: thawed ?? input, clock: delaysOf(world.clock) });
     ports.give(actor, {
       fallAsleep: fallAsleep(resident, world),
       expire: expire(resident, world),
@@ -327,7 +331,7 @@ export class Directory {
     if (this.#draining) actor.send({ type: "drain.begin" });
     if (this.#parking) park(resident);
     if (rows.length === 0) resident.tellResync([]);
-    if (thawed.kind === "restored") return "thawed";
+    if (thawed !== undefined) return "thawed";
     return taken.turns === 0 ? "fresh" : "rebuilt";
   }
 
@@ -338,7 +342,10 @@ export class Directory {
     switch (ended) {
       case "hibernated":
         this.setbacks.delete(id);
-        this.#slept.keep(id, resident.fence.epoch, resident.ledger.anchor, resident.ledger.history);
+        this.#slept.keep(id, resident.fence.epoch, {
+          ledger: resident.ledger,
+          backOff: resident.actor?.getSnapshot().context.backOff ?? null,
+        });
         break;
       case "lost":
         resident.audience.dismiss(1012, "the session moved to another node");
@@ -377,6 +384,16 @@ export class Directory {
       },
     );
   }
+}
+
+/** Nobody owned it before, so nothing was ever written for it. */
+const isNew = ({ fence }: Taken): boolean => fence.epoch === 1;
+
+/** What the chart starts with after its stored snapshot; undefined where there is none that can be used. */
+function thawedInput({ frozen }: Taken, input: SessionInput): SessionInput | undefined {
+  if (frozen !== undefined && "broken" in frozen) return undefined;
+  const thawed = thaw(frozen, input);
+  return thawed.kind === "restored" ? thawed.input : undefined;
 }
 
 function park(resident: Resident): void {

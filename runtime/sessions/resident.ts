@@ -1,7 +1,7 @@
 import type { Actor, SnapshotFrom } from "xstate";
 import type { Room } from "../../machines/compaction/compaction.rules.ts";
-import type { Entry, InteractionEntry, PlacedEntry } from "../../machines/conversation/entries.ts";
-import { Ledger } from "../../machines/conversation/ledger.ts";
+import type { Entry, InteractionEntry } from "../../machines/conversation/entries.ts";
+import type { Ledger } from "../../machines/conversation/ledger.ts";
 import type { CallId, CommandId, SessionId, TurnId, UserId } from "../../machines/ids.ts";
 import type { Usage } from "../../machines/model.ts";
 import {
@@ -105,7 +105,7 @@ export class Resident {
   /** Settled turns to show first, after a take-over from an owner that did not go to sleep in order; actions of any turn. */
   resync: { readonly turns: readonly Turn[]; actions: Actions } | undefined;
 
-  constructor(world: World, taken: Taken, history: readonly PlacedEntry[], audience: Audience) {
+  constructor(world: World, taken: Taken, ledger: Ledger, audience: Audience) {
     this.fence = taken.fence;
     this.owner = taken.owner;
     this.audience = audience;
@@ -115,7 +115,7 @@ export class Resident {
       audience.reserved(bound);
     });
     this.#now = world.clock.now;
-    this.ledger = new Ledger(history, taken.anchor);
+    this.ledger = ledger;
     this.turns = taken.turns;
     this.hasNewActions = taken.unrecordedActions;
     this.hasInherited = taken.unrecordedActions;
@@ -280,6 +280,8 @@ export class Resident {
   }
 
   #batch(turnId: TurnId, entries: readonly Entry[], more: AppendMore = {}): Batch {
+    // The ledger of a session that fell asleep is its next owner's.
+    this.over.signal.throwIfAborted();
     const from = this.ledger.anchor;
     const placed = this.ledger.add(entries);
     const to = this.ledger.anchor;

@@ -1,20 +1,19 @@
-import type { PlacedEntry } from "../../machines/conversation/entries.ts";
+import type { BackOff } from "../../machines/compaction/compaction.rules.ts";
+import type { Ledger } from "../../machines/conversation/ledger.ts";
 import type { SessionId } from "../../machines/ids.ts";
 import type { Taken } from "../../persistence/store.ts";
 
 /** About 4 MB of text: enough for the conversations that go on within the minute. */
 const MOST_TOKENS = 1_000_000;
 
-type Kept = {
-  readonly epoch: number;
-  readonly anchor: number;
-  readonly history: readonly PlacedEntry[];
-  readonly tokens: number;
-};
+/** What a session that fell asleep here is made of again: what its entries and its snapshot would give. */
+export type Asleep = { readonly ledger: Ledger; readonly backOff: BackOff | null };
+
+type Kept = Asleep & { readonly epoch: number; readonly tokens: number };
 
 /**
- * Histories of the sessions that fell asleep here last, so that a conversation that goes on is not read and opened
- * again. Only the very next epoch may use one: then nobody else has owned the session, and nothing was added.
+ * The sessions that fell asleep here last, so that a conversation that goes on is not read and opened again. Only the
+ * very next epoch may use one: then nobody else has owned the session, and nothing was added.
  */
 export class Slept {
   readonly #kept = new Map<SessionId, Kept>();
@@ -25,10 +24,10 @@ export class Slept {
     this.#most = mostTokens;
   }
 
-  keep(id: SessionId, epoch: number, anchor: number, history: readonly PlacedEntry[]): void {
+  keep(id: SessionId, epoch: number, { ledger, backOff }: Asleep): void {
     this.forget(id);
-    const tokens = history.reduce((sum, placed) => sum + placed.tokens, 0);
-    this.#kept.set(id, { epoch, anchor, history: [...history], tokens });
+    const { tokens } = ledger;
+    this.#kept.set(id, { epoch, ledger, backOff, tokens });
     this.#tokens += tokens;
     for (const oldest of this.#kept.keys()) {
       if (this.#tokens <= this.#most) break;
@@ -36,11 +35,12 @@ export class Slept {
     }
   }
 
-  /** The history that `taken` would read, when it is known here; it is given once. */
-  take({ fence, clean, anchor }: Taken): readonly PlacedEntry[] | undefined {
+  /** What `taken` would be made of, when it is known here; it is given once. */
+  take({ fence, clean, anchor }: Taken): Asleep | undefined {
     const kept = this.#kept.get(fence.sessionId);
     this.forget(fence.sessionId);
-    return kept && clean && kept.epoch === fence.epoch - 1 && kept.anchor === anchor ? kept.history : undefined;
+    const isNext = kept !== undefined && clean && kept.epoch === fence.epoch - 1 && kept.ledger.anchor === anchor;
+    return isNext ? { ledger: kept.ledger.thawed(), backOff: kept.backOff } : undefined;
   }
 
   forget(id: SessionId): void {
