@@ -10,7 +10,9 @@ const HEAD = /^<skill name="([a-z0-9_-]+)" version="([0-9a-f]+)">\n/;
 export function loadedSkills(entries: readonly Entry[], skills: Skills, flags: readonly string[]): Set<string> {
   const loaded = new Set<string>();
   for (const entry of entries) {
-    for (const text of bodiesOf(entry)) {
+    const bodies = bodiesOf(entry);
+    if (bodies === NONE) continue;
+    for (const text of bodies) {
       const [, name, version] = HEAD.exec(text) ?? [];
       if (name !== undefined && version === skills.version(name, flags)) loaded.add(name);
     }

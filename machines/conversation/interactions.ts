@@ -163,6 +163,12 @@ export function closedText(pending: PendingInteraction, by: "superseded" | "expi
   return `[Interaction ${pending.id}, ${pending.kind}: ${quoted(pending.prompt)}. ${why}. Nothing was decided by it.]`;
 }
 
+/** What `unresolved` finds once `next` has joined a history for which it found `before`. */
+export function stillUnresolved(before: InteractionEntry | undefined, next: Entry): InteractionEntry | undefined {
+  if (next.kind === "interaction") return next;
+  return next.kind === "resolution" && next.interactionId === before?.interactionId ? undefined : before;
+}
+
 /** The interaction whose end is not in this history yet: at most one, of the last turn that ended with one. */
 export function unresolved(entries: readonly Entry[]): InteractionEntry | undefined {
   const at = entries.findLastIndex((entry) => entry.kind === "interaction");

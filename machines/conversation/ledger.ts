@@ -10,7 +10,8 @@ import {
   partsTotal,
   UNMEASURED,
 } from "./budget.ts";
-import type { Entry, PlacedEntry } from "./entries.ts";
+import type { Entry, InteractionEntry, PlacedEntry } from "./entries.ts";
+import { stillUnresolved, unresolved } from "./interactions.ts";
 import { sentTokens } from "./media-tokens.ts";
 import { sent } from "./sent.ts";
 
@@ -25,6 +26,7 @@ export class Ledger {
   #storedEntries: Entry[];
   #sentEntries: Entry[];
   #account: Account;
+  #unresolved: InteractionEntry | undefined;
   #tokens: number;
   #meter: Meter;
   #anchor: number;
@@ -36,6 +38,7 @@ export class Ledger {
     this.#storedEntries = this.#history.map(({ entry }) => entry);
     this.#sentEntries = this.#sent.map(({ entry }) => entry);
     this.#account = new Account(this.#sent);
+    this.#unresolved = unresolved(this.#storedEntries);
     this.#tokens = tokensOf(this.#history);
     this.#meter = meterOf(history);
   }
@@ -60,6 +63,11 @@ export class Ledger {
     return this.#sentEntries;
   }
 
+  /** The interaction whose end is not in the history yet, as `unresolved` finds it. */
+  get unresolved(): InteractionEntry | undefined {
+    return this.#unresolved;
+  }
+
   /** Puts entries at the next positions. A summary moves the anchor to its end. */
   add(entries: readonly Entry[]): readonly PlacedEntry[] {
     const next = this.#nextPos;
@@ -68,6 +76,7 @@ export class Ledger {
       this.#history.push(one);
       this.#tokens += one.tokens;
       this.#storedEntries.push(one.entry);
+      this.#unresolved = stillUnresolved(this.#unresolved, one.entry);
       if (one.entry.kind === "summary") this.#moveTo(one.entry.to);
       else {
         this.#sent.push(one);
@@ -129,6 +138,7 @@ export class Ledger {
     this.#storedEntries = this.#history.map(({ entry }) => entry);
     this.#sentEntries = this.#sent.map(({ entry }) => entry);
     this.#account = new Account(this.#sent);
+    this.#unresolved = unresolved(this.#storedEntries);
     this.#meter = { ...this.#meter, base: undefined };
   }
 

@@ -6,12 +6,7 @@ import type {
   ResolutionEntry,
   UserEntry,
 } from "../../../machines/conversation/entries.ts";
-import {
-  closedText,
-  resolutionLabel,
-  resolutionText,
-  unresolved,
-} from "../../../machines/conversation/interactions.ts";
+import { closedText, resolutionLabel, resolutionText } from "../../../machines/conversation/interactions.ts";
 import { blockId, type CommandId, commandId, interactionId } from "../../../machines/ids.ts";
 import type { MessageCommand, ResolveCommand } from "../../../machines/protocol/commands.ts";
 import type { PendingInteraction } from "../../../machines/protocol/interactions.ts";
@@ -113,7 +108,7 @@ async function closing(
       end: { kind: "resolution", turnId, interactionId: interactionId(asked.id), by: "user", resolution, text },
     };
   }
-  const open = unresolved(resident.entries);
+  const open = resident.ledger.unresolved;
   if (open === undefined || open.turnId === turnId) return {};
   const { pending, interactionId: id } = open;
   const stored = await resident.patiently(() => world.store.interactions.find(resident.id, id));

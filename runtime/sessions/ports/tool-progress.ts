@@ -7,7 +7,7 @@ import type { World } from "../world.ts";
 /** Between two signals of one call. */
 const PAUSE_MS = 500;
 
-/** Made once: an abort without a reason makes an exception with a stack each time, here for every call. */
+/** Made once: an abort without a reason makes an exception with a stack each time. */
 const ENDED = new Error("the call has ended");
 
 type Running = {
@@ -22,10 +22,12 @@ type Running = {
  * Nothing of it is stored, and after `end` nothing is shown.
  */
 export function progressShown({ resident, world, run, signal }: Running, { callId, name }: ToolCall) {
-  const ended = new AbortController();
-  const over = AbortSignal.any([signal, ended.signal]);
+  /** Made when a call first says how far it is: most never do. */
+  let pause: AbortController | undefined;
   let newest: ToolProgress | undefined;
   let isPausing = false;
+  let hasEnded = false;
+  const isOver = () => hasEnded || signal.aborted;
 
   function tell(progress: ToolProgress): void {
     newest = undefined;
@@ -36,17 +38,21 @@ export function progressShown({ resident, world, run, signal }: Running, { callI
     isPausing = true;
     const goOn = () => {
       isPausing = false;
-      if (newest && !over.aborted) tell(newest);
+      if (newest && !isOver()) tell(newest);
     };
-    world.clock.sleep(PAUSE_MS, over).then(goOn, () => undefined);
+    pause ??= new AbortController();
+    world.clock.sleep(PAUSE_MS, AbortSignal.any([signal, pause.signal])).then(goOn, () => undefined);
   }
 
   return {
     show(progress: ToolProgress): void {
-      if (over.aborted) return;
+      if (isOver()) return;
       if (isPausing) newest = progress;
       else tell(progress);
     },
-    end: () => ended.abort(ENDED),
+    end(): void {
+      hasEnded = true;
+      pause?.abort(ENDED);
+    },
   };
 }
