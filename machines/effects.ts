@@ -8,6 +8,8 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `run` every `ms` until the returned function is called. Does not keep the process alive. */
   every(ms: number, run: () => void): () => void;
+  /** Calls `run` once, in order, when what the event loop has at hand was processed: it gathers what comes in one packet. */
+  soon(run: () => void): void;
 }
 
 export interface Chance {

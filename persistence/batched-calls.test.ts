@@ -24,6 +24,7 @@ function scene() {
     now: () => 0,
     monotonic: () => 0,
     every: () => () => undefined,
+    soon: () => {},
     sleep: (_ms, signal) =>
       new Promise((resolve, reject) => {
         ring = resolve;

@@ -38,6 +38,7 @@ function scene(tools: readonly Tool[]) {
     now: () => 0,
     monotonic: () => 0,
     every: () => () => undefined,
+    soon: () => {},
     sleep: (_ms, signal) =>
       new Promise((resolve, reject) => {
         alarms.push(resolve);

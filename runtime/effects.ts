@@ -26,6 +26,7 @@ export const realClock: Clock = {
     timer.unref();
     return () => clearInterval(timer);
   },
+  soon: (run) => void setImmediate(run),
 };
 
 export const realChance: Chance = { uuid: () => randomUUID(), fraction: () => Math.random() };

@@ -35,6 +35,7 @@ function handClock() {
         });
       }),
     every: () => () => {},
+    soon: () => {},
   };
   return { clock, ring: () => [...sleepers].map((wake) => wake()) };
 }

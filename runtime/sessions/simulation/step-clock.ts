@@ -1,4 +1,5 @@
 import type { Clock } from "../../../machines/effects.ts";
+import { HeldLoop } from "../../testing/held-loop.ts";
 
 type Timer = { at: number; readonly run: () => void; readonly every?: number };
 
@@ -30,12 +31,18 @@ export class Time {
     this.passed += ms;
     for (const clock of this.#clocks) clock.ring();
   }
+
+  /** The event loop of every process that runs goes round once. */
+  turn(): void {
+    for (const clock of this.#clocks) clock.turn();
+  }
 }
 
 /** One process's clock: stands still while the process is frozen, and is silent for good when it died. */
 export class StepClock implements Clock {
   readonly #time: Time;
   readonly #timers = new Set<Timer>();
+  readonly #loop = new HeldLoop();
   state: "runs" | "frozen" | "dead" = "runs";
 
   constructor(time: Time) {
@@ -68,6 +75,12 @@ export class StepClock implements Clock {
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   };
+
+  readonly soon: Clock["soon"] = this.#loop.soon;
+
+  turn(): void {
+    if (this.state === "runs") this.#loop.turn();
+  }
 
   get due(): number | undefined {
     if (this.state !== "runs" || this.#timers.size === 0) return undefined;

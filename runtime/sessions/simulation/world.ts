@@ -26,12 +26,15 @@ const REST_STEPS = 4_000;
 
 /** The same seed lives two lives: with questions and without. */
 const ASKING = 2 ** 31;
+const LOOP_TURNS = 2 ** 30;
 
 /** A whole world on a real database: nodes that come and go, tabs, a model and tools, all moved by one seed. */
 export class SimulatedWorld {
   readonly trace: string[] = [];
   readonly #db: Database;
   readonly #random: Random;
+  /** Of its own, so that the lives of old seeds stay as they were. */
+  readonly #loopTurns: Random;
   readonly #time = new Time();
   readonly #gate: Gate;
   readonly #oracle = new Oracle();
@@ -46,6 +49,7 @@ export class SimulatedWorld {
   private constructor(db: Database, seed: number, asks: boolean) {
     this.#db = db;
     this.#random = new Random(asks ? seed + ASKING : seed);
+    this.#loopTurns = new Random(seed + LOOP_TURNS);
     this.#gate = new Gate(this.#random);
     this.#session = sessionId(this.#random.uuid());
     this.#faulty = this.#random.happens(0.4);
@@ -148,6 +152,7 @@ export class SimulatedWorld {
   async #does(what: string): Promise<void> {
     this.trace.push((await this.#do(what)) ?? what);
     await quiet();
+    if (this.#loopTurns.happens(0.4)) this.#time.turn();
   }
 
   async #do(what: string): Promise<string | undefined> {

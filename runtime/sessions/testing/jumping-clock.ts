@@ -11,6 +11,7 @@ export class JumpingClock implements Clock {
   readonly now = (): number => realClock.now() + this.#ahead;
   readonly monotonic = (): number => realClock.monotonic() + this.#ahead;
   readonly every: Clock["every"] = (ms, run) => realClock.every(ms, run);
+  readonly soon: Clock["soon"] = (run) => realClock.soon(run);
 
   readonly sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
     signal?.throwIfAborted();
