@@ -35,7 +35,7 @@ export function benchModel(window: number): Model {
       projectGemini(request, "scripted");
       answers += 1;
       const isAsked = request.entries.at(-1)?.kind === "user";
-      const move = isAsked ? calls(LOOKUP, { query: "magnesium" }) : says(ANSWER);
+      const move = isAsked ? calls(LOOKUP, { query: "magnesium" }) : says(ANSWER, { atOnce: true });
       yield* move(request, signal, answers);
     },
   };

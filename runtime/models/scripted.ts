@@ -1,3 +1,4 @@
+import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import type { AssistantPart } from "../../machines/conversation/entries.ts";
 import { callId } from "../../machines/ids.ts";
 import type { Model, ModelEvent, ModelRequest, Usage } from "../../machines/model.ts";
@@ -8,6 +9,8 @@ export type Move = (request: ModelRequest, signal: AbortSignal, turn: number) =>
 
 export type Said = {
   readonly thinking?: string;
+  /** All in one turn of the event loop, as one packet of a provider brings it, and without any latency. */
+  readonly atOnce?: boolean;
   readonly truncated?: boolean;
   readonly usage?: Usage;
 };
@@ -15,17 +18,28 @@ export type Said = {
 const NO_USAGE: Usage = { input: 0, output: 0, thinking: 0, cached: 0 };
 const ENDING = { profile: "scripted", issuer: "scripted", usage: NO_USAGE } as const;
 
-function* shown(text: string): Generator<ModelEvent> {
-  for (const delta of text.match(/\S+\s*|\s+/g) ?? []) yield { type: "text", delta };
+/** Each piece has a turn of the event loop of its own, so that clients are sent it as a signal of its own. */
+async function* shown(events: Iterable<ModelEvent>, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+  for (const event of events) {
+    yield event;
+    await turnOfTheLoop(undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
 }
+
+const words = (text: string): readonly ModelEvent[] =>
+  (text.match(/\S+\s*|\s+/g) ?? []).map((delta) => ({ type: "text", delta }));
 
 const textParts = (text: string): readonly AssistantPart[] => (text === "" ? [] : [{ kind: "text", text }]);
 
 /** Streams `text` word by word. */
-export const says = (text: string, { thinking, truncated = false, usage = NO_USAGE }: Said = {}): Move =>
-  async function* () {
-    if (thinking !== undefined) yield { type: "thinking", delta: thinking };
-    yield* shown(text);
+export const says = (
+  text: string,
+  { thinking, truncated = false, usage = NO_USAGE, atOnce = false }: Said = {},
+): Move =>
+  async function* (_request, signal) {
+    const thought: readonly ModelEvent[] = thinking === undefined ? [] : [{ type: "thinking", delta: thinking }];
+    const events = [...thought, ...words(text)];
+    yield* atOnce ? events : shown(events, signal);
     const reasoning: readonly AssistantPart[] = thinking === undefined ? [] : [{ kind: "reasoning", text: thinking }];
     yield { type: "end", ...ENDING, usage, truncated, parts: [...reasoning, ...textParts(text)] };
   };
@@ -34,8 +48,8 @@ export type Asked = { readonly tool: string; readonly args?: unknown };
 
 /** Asks for all of these tools in one answer, after `text`. */
 export const callsAll = (asked: readonly Asked[], text = ""): Move =>
-  async function* (_request, _signal, turn) {
-    yield* shown(text);
+  async function* (_request, signal, turn) {
+    yield* shown(words(text), signal);
     const calls = asked.map(
       ({ tool, args = {} }, at): AssistantPart => ({
         kind: "tool_call",
@@ -50,15 +64,15 @@ export const calls = (tool: string, args: unknown = {}): Move => callsAll([{ too
 
 /** Throws `failure`, after showing `text` if there is any. */
 export const fails = (failure: ModelFailure = new ModelUnavailable("overloaded"), text = ""): Move =>
-  async function* () {
-    yield* shown(text);
+  async function* (_request, signal) {
+    yield* shown(words(text), signal);
     throw failure;
   };
 
 /** Shows `text`, then nothing until the call is aborted. */
 export const hangs = (text = ""): Move =>
   async function* (_request, signal) {
-    yield* shown(text);
+    yield* shown(words(text), signal);
     await new Promise((_, reject) => {
       if (signal.aborted) reject(signal.reason);
       else signal.addEventListener("abort", () => reject(signal.reason), { once: true });

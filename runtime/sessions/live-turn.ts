@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Entry } from "../../machines/conversation/entries.ts";
+import type { Clock } from "../../machines/effects.ts";
 import { type BlockId, blockId, type TurnId } from "../../machines/ids.ts";
 import type { CardData, CardSignal } from "../../machines/protocol/cards.ts";
 import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
@@ -12,9 +13,8 @@ type LiveBlock = {
   readonly idx: number;
   readonly type: string;
   attempt: number;
+  /** What clients hold of it. */
   content: Record<string, unknown>;
-  /** How much of a text block clients were sent. */
-  sent: number;
   state: "open" | "finished" | "absent";
   /** Shown by the model call that runs now: a reset takes it back. */
   tentative: boolean;
@@ -25,28 +25,41 @@ export const NUMBERS_KEPT_FOR_ENDINGS = 256;
 
 const textOf = (block: LiveBlock): string => (typeof block.content["text"] === "string" ? block.content["text"] : "");
 
-/** The turn that runs, as clients see it: its blocks grow here, and every change is shown at once. */
+type Effects = {
+  readonly uuid: () => string;
+  readonly soon: Clock["soon"];
+  /** Aborted when this owner's part of the turn has ended: numbers are not its to use any more. */
+  readonly over: AbortSignal;
+};
+
+/**
+ * The turn that runs, as clients see it: its blocks grow here. Every change is shown at once, but text of one block that
+ * comes within one turn of the event loop is one signal at its end.
+ */
 export class LiveTurn {
   readonly turnId: TurnId;
   readonly n: number;
   readonly cause: TurnCause;
   readonly input: TurnInput;
   readonly #audience: Audience;
-  readonly #uuid: () => string;
+  readonly #effects: Effects;
   readonly #blocks: LiveBlock[] = [];
   #open: LiveBlock | undefined;
+  /** Text of the open block that no signal has carried yet: it is in no snapshot either, so that those agree with the numbers. */
+  #unsent = "";
+  #isFlushAsked = false;
 
   constructor(
     turn: { turnId: TurnId; n: number; cause: TurnCause; input: TurnInput },
     audience: Audience,
-    uuid: () => string,
+    effects: Effects,
   ) {
     this.turnId = turn.turnId;
     this.n = turn.n;
     this.cause = turn.cause;
     this.input = turn.input;
     this.#audience = audience;
-    this.#uuid = uuid;
+    this.#effects = effects;
   }
 
   /** Appends to the block that streams, or begins one. Empty text shows nothing. */
@@ -56,14 +69,14 @@ export class LiveTurn {
       this.finishOpen();
       this.#open = this.#begin(stream, { text: "" });
     }
-    const block = this.#open;
-    block.content = { text: textOf(block) + text };
-    if (this.#audience.left > NUMBERS_KEPT_FOR_ENDINGS) this.#send(block, stream);
+    this.#unsent += text;
+    this.#flushSoon();
   }
 
   /** The model call that showed these blocks is void; another attempt follows. */
   reset(reason: string): void {
     this.#open = undefined;
+    this.#unsent = "";
     for (const block of this.#blocks.filter((b) => b.tentative && b.state !== "absent")) {
       block.state = "absent";
       this.#audience.show("block_reset", { block_id: block.id, attempt: block.attempt, reason }, this.turnId);
@@ -86,9 +99,13 @@ export class LiveTurn {
   }
 
   finishOpen(): void {
+    this.#flush();
     const block = this.#open;
     this.#open = undefined;
-    if (block) this.#finish(block);
+    if (block === undefined) return;
+    // Numbers may have been too few for it: the final form brings it.
+    this.#take(block);
+    this.#finish(block);
   }
 
   /** What is on the screen of the model call that runs, for a turn that is cut short. */
@@ -97,6 +114,7 @@ export class LiveTurn {
     return shown.map(textOf).join("\n\n");
   }
 
+  /** As far as the signals up to the audience's next number tell it. */
   snapshot(ending?: { outcome: TurnOutcome; reason?: string | undefined }): Turn {
     return {
       turn_id: this.turnId,
@@ -134,8 +152,8 @@ export class LiveTurn {
     }
   }
 
-  #blank(type: string, content: Record<string, unknown>, id = blockId(this.#uuid())): LiveBlock {
-    return { id, idx: this.#blocks.length, type, attempt: 1, content, sent: 0, state: "open", tentative: true };
+  #blank(type: string, content: Record<string, unknown>, id = blockId(this.#effects.uuid())): LiveBlock {
+    return { id, idx: this.#blocks.length, type, attempt: 1, content, state: "open", tentative: true };
   }
 
   /** A reset block of the same type comes back under its id with a higher attempt; else a new one begins. */
@@ -143,19 +161,37 @@ export class LiveTurn {
     const isAbsent = (block: LiveBlock) => block.state === "absent" && block.type === type;
     const again = id === undefined ? this.#blocks.find(isAbsent) : undefined;
     const block = again ?? this.#blank(type, content, id);
-    if (again) Object.assign(again, { attempt: again.attempt + 1, content, sent: 0, state: "open", tentative: true });
+    if (again) Object.assign(again, { attempt: again.attempt + 1, content, state: "open", tentative: true });
     else this.#blocks.push(block);
     const { idx, attempt } = block;
     this.#audience.show("block_started", { block_id: block.id, idx, type, attempt }, this.turnId);
     return block;
   }
 
-  #send(block: LiveBlock, stream: Stream): void {
-    const text = textOf(block).slice(block.sent);
-    if (text.length === 0) return;
-    const kind = stream === "text" ? "llm_delta" : "thinking_summary";
-    this.#audience.show(kind, { block_id: block.id, offset: block.sent, text }, this.turnId);
-    block.sent += text.length;
+  #flushSoon(): void {
+    if (this.#isFlushAsked) return;
+    this.#isFlushAsked = true;
+    this.#effects.soon(() => {
+      this.#isFlushAsked = false;
+      if (!this.#effects.over.aborted) this.#flush();
+    });
+  }
+
+  /** Sends what the open block has grown by. */
+  #flush(): void {
+    const block = this.#open;
+    if (block === undefined || this.#unsent === "" || this.#audience.left <= NUMBERS_KEPT_FOR_ENDINGS) return;
+    const kind = block.type === "text" ? "llm_delta" : "thinking_summary";
+    const offset = textOf(block).length;
+    const text = this.#take(block);
+    this.#audience.show(kind, { block_id: block.id, offset, text }, this.turnId);
+  }
+
+  #take(block: LiveBlock): string {
+    const text = this.#unsent;
+    this.#unsent = "";
+    if (text !== "") block.content = { text: textOf(block) + text };
+    return text;
   }
 
   #finish(block: LiveBlock): void {

@@ -90,7 +90,8 @@ describe("running a sub-agent", () => {
   test("D-15 [SG9] an abort stops the model call at once and makes no other", async () => {
     const one = scene(hangs("thinking"), says("unused"));
     const ended = one.run();
-    await new Promise((resolve) => setImmediate(resolve));
+    // Its word, then it hangs.
+    for (let turns = 0; turns < 2; turns += 1) await new Promise((resolve) => setImmediate(resolve));
     one.stop.abort(new Error("cancelled"));
     await expect(ended).rejects.toThrow("cancelled");
     expect([one.model.requests.length, one.noted.map(({ outcome }) => outcome)]).toEqual([1, ["cancelled"]]);

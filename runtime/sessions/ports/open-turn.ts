@@ -25,7 +25,7 @@ export function openTurn(resident: Resident, world: World): TurnPorts["openTurn"
     const live = new LiveTurn(
       { turnId, n: resident.numberOf(row), cause: isFresh ? cause : "recovery", input: inputOf(row, asked) },
       resident.audience,
-      world.chance.uuid,
+      { uuid: world.chance.uuid, soon: world.clock.soon, over: resident.over.signal },
     );
     live.restore(begun);
     const run = beginRun(resident, world, live, isFresh);

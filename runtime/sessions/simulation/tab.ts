@@ -1,8 +1,14 @@
 import { applySignal } from "../../../client/reducer.ts";
-import { emptyView, type View } from "../../../client/view.ts";
+import { blockText, emptyView, type View } from "../../../client/view.ts";
 import type { SessionId } from "../../../machines/ids.ts";
 import type { Command } from "../../../machines/protocol/commands.ts";
-import { isNumbered, type PlainSignal, parseSignal, type Signal } from "../../../machines/protocol/signals.ts";
+import {
+  isNumbered,
+  type PlainSignal,
+  parseSignal,
+  type Signal,
+  type SignalData,
+} from "../../../machines/protocol/signals.ts";
 import type { Attachment, Caller, Conversations, Sink } from "../conversations.ts";
 import type { Oracle } from "./oracle.ts";
 
@@ -110,7 +116,16 @@ export class Tab {
     } else if (signal.kind === "resync" && held !== undefined && signal.data.seq < held) {
       this.#oracle.broken(`${this.name} holds ${held} and was set back to ${signal.data.seq}`);
     }
+    if (signal.kind === "llm_delta" || signal.kind === "thinking_summary") this.#compare(signal.data);
     this.#oracle.shown(signal);
     this.view = applySignal(this.view, signal);
+  }
+
+  /** Text goes on where the tab stands: it is told nothing twice, and nothing of a block that is void. */
+  #compare({ block_id, offset }: SignalData<"llm_delta">): void {
+    const block = this.view.turns.flatMap(({ blocks }) => blocks).find((one) => one.block_id === block_id);
+    const held = block && blockText(block).length;
+    if (held !== offset)
+      this.#oracle.broken(`${this.name} holds ${held} characters of a block and heard from ${offset}`);
   }
 }
