@@ -52,4 +52,37 @@ describe("audience", () => {
     audience.continueFrom(7, 20, true);
     expect(audience.missing(5)).toEqual({ kind: "range", signals: [heard[1]] });
   });
+
+  test("[AU5] what is kept for clients that come back is bounded by number and by size, whatever the signals hold", () => {
+    const texts = ["", "a word ", "x".repeat(4_000), "½ 👩‍⚕️".repeat(500)];
+    const supplement = { product_id: "p", name: "Magnesium", price: { amount: 19.5, currency: "USD" }, in_stock: true };
+    const items = [0, 1, 60].map((count) => Array.from({ length: count }, () => ({ ...supplement, rationale: "low" })));
+    const contents = [...texts.map((text) => ({ text })), ...items.map((supplements) => ({ supplements }))];
+    for (const content of contents) {
+      const { audience, heard } = scene(1, 10_000);
+      for (let idx = 0; idx < 3_000; idx += 1) {
+        audience.show("block_finished", { block_id: id, idx, type: "text", content, attempt: 1 });
+      }
+      const first = heard.findIndex((_, at) => audience.missing(at).kind === "range");
+      const kept = heard.slice(first);
+      const characters = kept.reduce((sum, signal) => sum + JSON.stringify(signal).length, 0);
+      expect(kept.length).toBeLessThanOrEqual(2_000);
+      expect(characters).toBeLessThanOrEqual(1_050_000);
+      // One of the bounds is what made it forget, and no other.
+      if (kept.length < 2_000) expect(characters).toBeGreaterThan(700_000);
+    }
+  });
+
+  test("[AU6] every signal says when it was made, also when many are made in one millisecond", () => {
+    let now = 0;
+    const audience = new Audience(id, () => now);
+    audience.continueFrom(1, 10, true);
+    const heard: string[] = [];
+    audience.join({ send: ({ at }) => heard.push(at), close: () => {} });
+    for (const at of [5, 5, 6, 5]) {
+      now = at;
+      audience.tell("heartbeat", {});
+    }
+    expect(heard).toEqual([5, 5, 6, 5].map((at) => new Date(at).toISOString()));
+  });
 });
