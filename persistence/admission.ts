@@ -14,10 +14,11 @@ const TRIES = 3;
 
 type Resolves = NonNullable<AdmitInput["resolves"]>;
 type AdmittedRow = TakenRow & { readonly ordinal: number; readonly seq_reserved: string };
+type Sealed = { readonly body: Buffer; readonly grant: Buffer | null };
 
 /**
- * `Inbox.admit`: one statement decides and stores everything; only a command that was not admitted costs a second one,
- * which tells why.
+ * `Inbox.admit`: one statement decides and stores everything. A message first tries one that only admits while nothing
+ * is open, unless its sender knows better; a command that was not admitted costs one more, which tells why.
  */
 export function admission({ sql, keys, now }: Database): Inbox["admit"] {
   const overtaken = (at: Date) => sql`status = case when o.asked_until <= ${at} then 'expired' else 'superseded' end`;
@@ -25,68 +26,73 @@ export function admission({ sql, keys, now }: Database): Inbox["admit"] {
     sql`status = ${given.status}, decided_by = ${commandId}, decided_turn = ${turnId},
       resolution = ${cipher.seal(places.resolutions(given.interactionId, given.revision), given.resolution)}`;
 
-  /** Undefined: no row was hit. */
-  const admitted = async (input: AdmitInput): Promise<Admission | undefined> => {
-    const { sessionId: id, node, epoch, leaseMs, commandId, turnId, grant, resolves } = input;
-    const cipher = await keys.find(id);
-    if (!cipher) return { kind: "not_found" };
-    const lease =
+  const may = ({ sessionId, node, epoch }: AdmitInput) =>
+    epoch === undefined ? free(sql) : held(sql, { sessionId, node, epoch });
+  /** True of the session row that may take the command. */
+  const admits = (input: AdmitInput) => sql`
+    sessions.id = ${input.sessionId} and sessions.owner = ${input.owner} and ${may(input)}
+    and sessions.unsettled < ${input.queueBound}::int + 1
+    and not exists (select from inbox where session_id = ${input.sessionId} and command_id = ${input.commandId})`;
+  const counts = ({ node, epoch, leaseMs, nextSeq }: AdmitInput) => sql`
+    ${
       epoch === undefined
         ? takes(sql, node, leaseMs)
         : sql`until = ${leaseEnd(sql, leaseMs)},
-            seq_reserved = greatest(seq_reserved, ${input.nextSeq}::bigint + ${SEQ_RESERVE})`;
-    const may = epoch === undefined ? free(sql) : held(sql, { sessionId: id, node, epoch });
-    const granted = grant
-      ? sql`, g as (
-          insert into grants (session_id, turn_id, expires_at, body)
-          select s.id, ${turnId}, ${moment(grant.expiresAt)}, ${sealGrant(cipher, turnId, input.owner, grant)} from s
-        )`
-      : sql``;
+            seq_reserved = greatest(seq_reserved, ${nextSeq}::bigint + ${SEQ_RESERVE})`
+    },
+    next_ordinal = next_ordinal + 1, unsettled = unsettled + 1, status = 'turning', updated_at = now()`;
+  const counted = ({ epoch }: AdmitInput) =>
+    sql`sessions.id, next_ordinal - 1 as ordinal, seq_reserved${epoch === undefined ? sql`, ${takenColumns(sql)}` : sql``}`;
+  /** The row of the command, for the session in `s`. */
+  const stored = ({ commandId, kind, turnId, digest, grant }: AdmitInput, sealed: Sealed) => sql`i as (
+      insert into inbox (
+        session_id, command_id, kind, ordinal, turn_id, digest, state, body, grant_body, grant_expires_at)
+      select s.id, ${commandId}, ${kind}, s.ordinal, ${turnId}, ${digest}, 'waiting', ${sealed.body},
+        ${sealed.grant}::bytea, ${grant ? moment(grant.expiresAt) : null}::timestamptz
+      from s
+    )
+    select * from s`;
 
+  /**
+   * Nothing is open. The row that the update locks decides, also after a wait. A copy of the command that comes at the
+   * same moment is not seen: it meets the key of the inbox.
+   */
+  const admittedAlone = async (input: AdmitInput, sealed: Sealed) => {
+    const [row] = await asked(sql<AdmittedRow[]>`
+      with s as (
+        update sessions set ${counts(input)} where ${admits(input)} and open_interaction is null
+        returning ${counted(input)}
+      ), ${stored(input, sealed)}`);
+    return row;
+  };
+
+  const admittedClosing = async (input: AdmitInput, sealed: Sealed, cipher: SessionCipher) => {
+    const { resolves } = input;
     const at = moment(now());
     // What is open is closed on the locked row. One whose row this statement can't see yet (it was asked while we waited
     // for the lock) admits nothing: the next try sees it.
     const [row] = await asked(sql<AdmittedRow[]>`
       with o as (
         select id as session_id, open_interaction as asked, open_until as asked_until from sessions
-        where id = ${id} and owner = ${input.owner} and ${may} and unsettled < ${input.queueBound}::int + 1
-          and not exists (select from inbox where session_id = ${id} and command_id = ${commandId})
-          and ${answerable(sql, input, at)}
+        where ${admits(input)} and ${answerable(sql, input, at)}
         for no key update
       ), x as (
         update interactions set ${resolves ? resolved(cipher, input, resolves) : overtaken(at)}
         from o where interactions.session_id = o.session_id and interactions.interaction_id = o.asked
         returning interactions.session_id
       ), s as (
-        update sessions set ${lease}, ${closes(sql)},
-          next_ordinal = next_ordinal + 1, unsettled = unsettled + 1, status = 'turning', updated_at = now()
+        update sessions set ${counts(input)}, ${closes(sql)}
         from o left join x on x.session_id = o.session_id
         where id = o.session_id and (o.asked is null or x.session_id is not null)
-        returning id, next_ordinal - 1 as ordinal, seq_reserved, ${takenColumns(sql)}
-      ), i as (
-        insert into inbox (session_id, command_id, kind, ordinal, turn_id, digest, state, body)
-        select s.id, ${commandId}, ${input.kind}, s.ordinal, ${turnId}, ${input.digest}, 'waiting',
-          ${cipher.seal(places.inbox(commandId), input.body)}
-        from s
-      )${granted}
-      select ${epoch === undefined ? sql`*` : sql`ordinal, seq_reserved`} from s`);
-    if (!row) return undefined;
-    return {
-      kind: "admitted",
-      ordinal: row.ordinal,
-      taken: epoch === undefined ? taken(keys, id, node, row) : undefined,
-      reservedSeq: Number(row.seq_reserved),
-    };
+        returning ${counted(input)}
+      ), ${stored(input, sealed)}`);
+    return row;
   };
 
   /** Undefined: nothing stands in the way any more. */
   const refusal = async (input: AdmitInput): Promise<Admission | undefined> => {
-    const may =
-      input.epoch === undefined
-        ? free(sql)
-        : held(sql, { sessionId: input.sessionId, node: input.node, epoch: input.epoch });
     const [row] = await asked(sql<RefusalRow[]>`
-      select ${earlierColumns(sql)}, (${may}) is true as mine,
+      select ${earlierColumns(sql)}, (${may(input)}) is true as mine,
         sessions.unsettled > ${input.queueBound}::int as full, (${answerable(sql, input, moment(now()))}) is true as fits
       from sessions left join inbox i on i.session_id = sessions.id and i.command_id = ${input.commandId}
       where sessions.id = ${input.sessionId} and sessions.owner = ${input.owner}`);
@@ -100,12 +106,32 @@ export function admission({ sql, keys, now }: Database): Inbox["admit"] {
   };
 
   return async (input) => {
+    const { sessionId: id, node, epoch, turnId, grant } = input;
+    const cipher = await keys.find(id);
+    if (!cipher) return { kind: "not_found" };
+    const sealed: Sealed = {
+      body: cipher.seal(places.inbox(input.commandId), input.body),
+      grant: grant ? sealGrant(cipher, turnId, input.owner, grant) : null,
+    };
+    const admitted = (row: AdmittedRow): Admission => ({
+      kind: "admitted",
+      ordinal: row.ordinal,
+      taken: epoch === undefined ? taken(keys, id, node, row) : undefined,
+      reservedSeq: Number(row.seq_reserved),
+    });
+    const unlessTaken = (error: unknown): undefined => {
+      if (!isTaken(error)) throw error;
+    };
+
+    if (input.kind === "message" && input.isSomethingOpen !== true) {
+      const row = await admittedAlone(input, sealed).catch(unlessTaken);
+      if (row) return admitted(row);
+    }
     for (let left = TRIES; ; left--) {
-      const result = await admitted(input).catch((error: unknown) => {
-        if (isTaken(error) && left > 1) return undefined;
-        throw error;
-      });
-      const answer = result ?? (await refusal(input));
+      const asking = admittedClosing(input, sealed, cipher);
+      const row = await (left > 1 ? asking.catch(unlessTaken) : asking);
+      if (row) return admitted(row);
+      const answer = await refusal(input);
       if (answer) return answer;
       if (left === 1) return { kind: "elsewhere" };
     }

@@ -1,3 +1,4 @@
+import type { Fragment, Sql } from "postgres";
 import type { SessionId, TurnId, UserId } from "../machines/ids.ts";
 import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { asked } from "./database-error.ts";
@@ -5,12 +6,13 @@ import type { Database } from "./fence.ts";
 import { isRecord, opened, places } from "./sealed.ts";
 import type { Grant, Grants } from "./store.ts";
 
+/** A grant lies in the inbox row of its turn, while that is open. */
 export function postgresGrants({ sql, keys }: Database): Grants {
   return {
     async find(id, turnId) {
       const [row] = await asked(sql<{ body: Buffer; data_key: Buffer }[]>`
-        select g.body, s.data_key from grants g join sessions s on s.id = g.session_id
-        where g.session_id = ${id} and g.turn_id = ${turnId} and g.expires_at > now()`);
+        select i.grant_body as body, s.data_key from inbox i join sessions s on s.id = i.session_id
+        where i.session_id = ${id} and i.turn_id = ${turnId} and i.grant_expires_at > now()`);
       return row && opened(id, keys.open(id, row.data_key), places.grants(turnId), row.body, isGrant);
     },
 
@@ -25,31 +27,38 @@ export function postgresGrants({ sql, keys }: Database): Grants {
         turn_id,
         body: sealGrant(cipher, turn_id, owner, grant).toString("base64"),
       }));
-      // The inbox rows are locked: one that settled meanwhile gets no grant any more. The session first, as `erase` does.
+      // One that settled meanwhile gets no grant any more.
       await asked(sql`
         with o as (
-          select id from sessions where id = ${id} and owner = ${owner} for key share
-        ), t as (
-          select i.session_id, i.turn_id from inbox i join o on o.id = i.session_id
-          where i.state in ('waiting', 'running', 'cancelled') for share of i
+          select id from sessions where id = ${id} and owner = ${owner} for no key update
         )
-        insert into grants (session_id, turn_id, expires_at, body)
-        select t.session_id, t.turn_id, ${moment(grant.expiresAt)}, decode(row.body, 'base64')
-        from t join jsonb_to_recordset(${sql.json(sealed)}) as row (turn_id uuid, body text) using (turn_id)
-        on conflict (session_id, turn_id) do update set expires_at = excluded.expires_at, body = excluded.body`);
+        update inbox set grant_body = decode(row.body, 'base64'), grant_expires_at = ${moment(grant.expiresAt)}
+        from o, jsonb_to_recordset(${sql.json(sealed)}) as row (turn_id uuid, body text)
+        where inbox.session_id = o.id and inbox.turn_id = row.turn_id
+          and inbox.state in ('waiting', 'running', 'cancelled')`);
     },
 
     async sweep() {
-      // A refresh may meet a settle that no longer sees its new row: grants of ended turns go as well.
+      // Found by the index of what is open. It holds no session, so it waits for no row: whoever holds one ends the turn,
+      // or the next sweep finds it.
       const gone = await asked(sql`
-        delete from grants g where g.expires_at <= now() or exists (
-          select from inbox i
-          where i.session_id = g.session_id and i.turn_id = g.turn_id and i.state in ('settled', 'withdrawn'))`);
+        with t as (
+          select session_id, command_id from inbox
+          where state in ('waiting', 'running', 'cancelled') and grant_expires_at <= now()
+          for no key update skip locked
+        )
+        update inbox set ${noGrant(sql)} from t
+        where inbox.session_id = t.session_id and inbox.command_id = t.command_id`);
       return gone.count;
     },
 
     async revoke(id: SessionId) {
-      await asked(sql`delete from grants where session_id = ${id}`);
+      await asked(sql`
+        with o as (
+          select id from sessions where id = ${id} for no key update
+        )
+        update inbox set ${noGrant(sql)} from o
+        where session_id = o.id and state in ('waiting', 'running', 'cancelled') and grant_body is not null`);
     },
   };
 }
@@ -58,6 +67,11 @@ export function postgresGrants({ sql, keys }: Database): Grants {
 export function sealGrant(cipher: SessionCipher, turnId: TurnId, owner: UserId, grant: Grant): Buffer {
   if (grant.principal.userId !== owner) throw new TypeError("a grant of another user than the session's owner");
   return cipher.seal(places.grants(turnId), { principal: grant.principal, credential: grant.credential });
+}
+
+/** The turn may act with no login any more. */
+export function noGrant(sql: Sql): Fragment {
+  return sql`grant_body = null, grant_expires_at = null`;
 }
 
 export function moment(ms: number): Date {

@@ -5,6 +5,7 @@ import { arePlacedEntries, batchWrites, digestOf, tells } from "./batches.ts";
 import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { asked, isTaken } from "./database-error.ts";
 import { type Database, held } from "./fence.ts";
+import { noGrant } from "./grants.ts";
 import { opened, places } from "./sealed.ts";
 import {
   type Batch,
@@ -104,7 +105,7 @@ export function postgresHistories({ sql, keys }: Database): Histories {
       with o as (
         select id, unsettled from sessions where ${held(sql, fence)} for no key update
       ), t as (
-        update inbox set state = 'settled', answer = ${sql.json({ outcome })}, body = null from o
+        update inbox set state = 'settled', answer = ${sql.json({ outcome })}, body = null, ${noGrant(sql)} from o
         where session_id = o.id and turn_id = ${turnId} and state in ('waiting', 'running', 'cancelled')
         returning session_id
       )${asks ? asking(sql, asks, cipher) : sql``}${recorded.length > 0 ? tells(sql, sql`t`, recorded) : sql``}, s as (
@@ -122,8 +123,6 @@ export function postgresHistories({ sql, keys }: Database): Histories {
         select session_id, ${turnId}, ${turn.n}, ${fence.epoch}, ${digestOf(cipher, settlement)},
           ${cipher.seal(places.blocks(turnId), turn)}
         from t
-      ), g as (
-        delete from grants using t where grants.session_id = t.session_id and grants.turn_id = ${turnId}
       )${batchWrites(sql, sql`t`, fence, settlement, cipher)}
       select (select count(*)::int from o) as owned, (select count(*)::int from t) as open,
         ${asks ? sql`(select count(*)::int from a)` : sql`0`} as asked`);

@@ -17,7 +17,9 @@ export function postgresInbox(database: Database): Inbox {
       ), t as (
         update inbox set
           state = case state when 'waiting' then 'withdrawn' else 'cancelled' end,
-          body = case state when 'waiting' then null else body end
+          body = case state when 'waiting' then null else body end,
+          grant_body = case state when 'waiting' then null else grant_body end,
+          grant_expires_at = case state when 'waiting' then null else grant_expires_at end
         from o
         where session_id = o.id and state in ('waiting', 'running', 'cancelled')
           and (turn_id = ${target} or (${target}::uuid is null and state <> 'waiting'))
@@ -26,9 +28,6 @@ export function postgresInbox(database: Database): Inbox {
         update sessions set unsettled = unsettled - 1,
           status = case when unsettled = 1 and status = 'turning' then 'resting' else status end
         from t where t.state = 'withdrawn' and id = t.session_id
-      ), g as (
-        delete from grants using t
-        where t.state = 'withdrawn' and grants.session_id = t.session_id and grants.turn_id = t.turn_id
       ), c as (
         insert into inbox (session_id, command_id, kind, digest, state, answer)
         select o.id, ${input.commandId}, 'cancel', ${input.digest}, 'settled',

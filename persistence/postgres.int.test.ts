@@ -1,14 +1,28 @@
+import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { keyRing } from "./cipher/key-ring.ts";
+import { sessionId } from "../machines/ids.ts";
+import { type KeyRing, keyRing } from "./cipher/key-ring.ts";
+import { newDataKey, sessionCipher } from "./cipher/session-cipher.ts";
 import { DatabaseError } from "./database-error.ts";
 import { DatabaseNewer, MigrationsMissing, migrate, readMigrations } from "./migrate.ts";
 import { connect, openStore } from "./postgres.ts";
 import { StoreUnavailable } from "./store.ts";
 import { testDatabase } from "./testing/database.ts";
-import { newKeys, newNode, newSession, rivera, type StoreScene, storeScene, wholeTurn } from "./testing/store-scene.ts";
+import {
+  newCommand,
+  newKeys,
+  newNode,
+  newSession,
+  newTurn,
+  rivera,
+  type StoreScene,
+  storeScene,
+  wholeTurn,
+} from "./testing/store-scene.ts";
 
 let scene: StoreScene;
 beforeAll(async () => {
@@ -64,6 +78,23 @@ test("[MI3] a database of a later release is refused and left alone", async () =
   }
 });
 
+test("[MI5] grants of a database from before they lay in the inbox still open, those of ended turns are gone", async () => {
+  const database = await testDatabase();
+  const sql = connect(database.url, { max: 1 });
+  try {
+    await migrate(sql, readMigrations().slice(0, 6));
+    const ring = keyRing(newKeys("k1"));
+    const { id, open, ended, grant } = await sessionOfOldRelease(sql, ring);
+    const store = await openStore({ sql, ring });
+    expect(await store.grants.find(id, open)).toEqual(grant);
+    expect(await store.grants.find(id, ended)).toBe(undefined);
+    expect((await sql`select from inbox where grant_body is not null`).length).toBe(1);
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+});
+
 test("[MI4] migrations are found from the compiled folder, and only in a package named dormouse", () => {
   const root = mkdtempSync(join(tmpdir(), "dm-migrations-"));
   try {
@@ -82,6 +113,33 @@ test("[MI4] migrations are found from the compiled folder, and only in a package
     rmSync(root, { recursive: true });
   }
 });
+
+/** A session with a turn that runs and one that has settled, as they lay in the tables of migration 6. */
+async function sessionOfOldRelease(sql: Sql, ring: KeyRing) {
+  const [id, open, ended] = [sessionId(randomUUID()), newTurn(), newTurn()];
+  const dataKey = newDataKey();
+  const cipher = sessionCipher(dataKey, id);
+  const grant = {
+    principal: { userId: rivera, name: "Dr Rivera", flags: [], preferences: {} },
+    credential: { cookie: "c" },
+  };
+  await sql`
+    insert into sessions (id, owner, agent, data_key, unsettled) values (${id}, ${rivera}, 'assist', ${ring.wrap(dataKey, id)}, 1)`;
+  const states = [
+    [open, "running"],
+    [ended, "settled"],
+  ] as const;
+  for (const [turnId, state] of states) {
+    await sql`
+      insert into inbox (session_id, command_id, kind, ordinal, turn_id, digest, state)
+      values (${id}, ${newCommand()}, 'message', 1, ${turnId}, '', ${state})`;
+    const body = cipher.seal({ table: "grants", column: "body", row: turnId }, grant);
+    await sql`
+      insert into grants (session_id, turn_id, expires_at, body)
+      values (${id}, ${turnId}, now() + interval '1 hour', ${body})`;
+  }
+  return { id, open, ended, grant };
+}
 
 test("[H-04] connections that the server ends, idle or busy, are replaced; what was not stored is said to be so", async () => {
   const { store, sql } = scene;

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { answers, asks } from "./testing/questions.ts";
 import {
+  admission,
   admitted,
   batch,
+  by,
   frozen,
   newCommand,
   newSession,
@@ -44,7 +46,7 @@ test("[D-14] one snapshot a session, whose size depends on the state alone; colu
       (select count(*)::int from entries where session_id = ${id}) as entries,
       (select count(*)::int from blocks where session_id = ${id}) as blocks,
       (select count(*)::int from inbox where session_id = ${id} and body is not null) as bodies,
-      (select count(*)::int from grants where session_id = ${id}) as grants`;
+      (select count(*)::int from inbox where session_id = ${id} and grant_body is not null) as grants`;
   expect(rows).toEqual({ sessions: 1, entries: 60, blocks: 60, bodies: 0, grants: 0 });
 
   expect(await scene.store.sessions.erase(id, rivera)).toBe(true);
@@ -54,6 +56,22 @@ test("[D-14] one snapshot a session, whose size depends on the state alone; colu
       (select count(*)::int from blocks where session_id = ${id}) as blocks,
       (select count(*)::int from inbox where session_id = ${id}) as inbox`;
   expect(left).toEqual({ sessions: 0, entries: 0, blocks: 0, inbox: 0 });
+});
+
+test("[ST1] a message that closes what is open costs one statement when its sender knows of that, else two", async () => {
+  const costs: number[] = [];
+  for (const isSomethingOpen of [true, false]) {
+    const id = await newSession(scene.store);
+    const { fence, asked } = await asks(scene.store, id);
+    scene.statements.length = 0;
+    const message = admission(id, { ...by(fence), isSomethingOpen });
+    expect((await scene.store.inbox.admit(message)).kind).toBe("admitted");
+    costs.push(scene.statements.length);
+    expect((await scene.store.interactions.find(id, asked.interactionId))?.status).toBe("superseded");
+    // Nothing is open any more: who believes so is admitted all the same.
+    expect((await scene.store.inbox.admit(admission(id, { ...by(fence), isSomethingOpen }))).kind).toBe("admitted");
+  }
+  expect(costs).toEqual([1, 2]);
 });
 
 test("[ST1] a turn that asks, its answer and a turn that tells of a button cost no statement more", async () => {

@@ -10,6 +10,7 @@ export const places = {
   inbox: (id: CommandId): Place => ({ table: "inbox", column: "body", row: id }),
   entries: (pos: number): Place => ({ table: "entries", column: "body", row: pos }),
   blocks: (id: TurnId): Place => ({ table: "blocks", column: "body", row: id }),
+  // The name of the table that once held them: values that were moved open by it.
   grants: (id: TurnId): Place => ({ table: "grants", column: "body", row: id }),
   blobs: (id: BlobId): Place => ({ table: "blobs", column: "bytes", row: id }),
   summaries: (anchor: number): Place => ({ table: "summaries", column: "body", row: anchor }),

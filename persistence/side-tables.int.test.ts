@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SessionId, TurnId } from "../machines/ids.ts";
-import type { ModelCallRow } from "./store.ts";
+import type { AdmitInput, ModelCallRow } from "./store.ts";
 import {
   admission,
   admitted,
@@ -67,19 +67,30 @@ test("[GR3] a grant of another user than the owner is never stored", async () =>
   expect(await store.inbox.open(id)).toEqual([]);
 });
 
-test("[GR4] sweep deletes what expired and what belongs to ended turns, nothing else", async () => {
+test("[GR4] sweep removes what expired, nothing else, and waits for no row; a turn that has ended can't hold one", async () => {
   const fresh = await storeScene();
   try {
     const { store } = fresh;
     const id = await newSession(store);
     const { fence, turnId } = await admitted(store, id, { grant: grantOf("a") });
-    await store.inbox.admit(admission(id, { ...by(fence), grant: grantOf("b", -1_000) }));
+    const [over, busy] = [grantOf("b", -1_000), grantOf("c", -1_000)].map((grant) =>
+      admission(id, { ...by(fence), grant }),
+    ) as [AdmitInput, AdmitInput];
+    await store.inbox.admit(over);
+    await store.inbox.admit(busy);
     const ended = admission(id, by(fence));
     await store.inbox.admit(ended);
     await store.histories.settle(fence, settlement(ended.turnId, 1));
-    await fresh.sql`
-      insert into grants select session_id, ${ended.turnId}, expires_at, body from grants where turn_id = ${turnId}`;
-    expect(await store.grants.sweep()).toBe(2);
+    const late = fresh.sql`
+      update inbox set grant_body = 'x', grant_expires_at = now() where turn_id = ${ended.turnId}`;
+    await expect(late).rejects.toHaveProperty("constraint_name", "inbox_grant");
+    const blocker = await fresh.sql.reserve();
+    await blocker`begin`;
+    await blocker`select from inbox where turn_id = ${busy.turnId} for update`;
+    expect(await store.grants.sweep()).toBe(1);
+    await blocker`commit`;
+    blocker.release();
+    expect(await store.grants.sweep()).toBe(1);
     expect(await store.grants.sweep()).toBe(0);
     expect(await store.grants.find(id, turnId)).toEqual(grant(grantOf("a")));
   } finally {

@@ -76,6 +76,11 @@ export type AdmitInput = {
   readonly queueBound: number;
   /** The owner's next signal number, 0 when it does not own the session; reserves `+ 4096`. */
   readonly nextSeq: number;
+  /**
+   * What the owner believes: a message has to close something. Only spares a statement: what is open is closed, whatever
+   * this says.
+   */
+  readonly isSomethingOpen?: boolean;
   /** What a `resolve` closes: it is admitted only while that is open under this revision. A message closes whatever is open. */
   readonly resolves?: {
     readonly interactionId: InteractionId;
@@ -313,7 +318,7 @@ export interface Grants {
   find(id: SessionId, turnId: TurnId): Promise<Grant | undefined>;
   /** A reconnect of the same user refreshes the grants of that session's unsettled turns. */
   refresh(id: SessionId, owner: UserId, grant: Grant & { readonly expiresAt: number }): Promise<void>;
-  /** Deletes expired grants; returns how many. */
+  /** Removes expired grants; returns how many. */
   sweep(): Promise<number>;
   /** The login ended: nothing of that user on this session may act with it any more. */
   revoke(id: SessionId): Promise<void>;
