@@ -23,12 +23,15 @@ export function batchWrites(sql: Sql, gate: Fragment, fence: Fence, batch: Batch
       )`
     : sql``;
   // An update doesn't see a row that its own statement inserts: a call that begins and ends here is stored as ended.
-  const begun = intents.map((intent) => ({
-    ...intent,
-    name: clear(intent.name),
-    state: finished.includes(intent.callId) ? "finished" : "intended",
-  }));
-  const calls = intents.length
+  const begun = intents
+    .filter(({ readOnly }) => !readOnly)
+    .map((intent) => ({
+      ...intent,
+      name: clear(intent.name),
+      state: finished.includes(intent.callId) ? "finished" : "intended",
+    }));
+  const begunBefore = finished.filter((callId) => !intents.some((intent) => intent.callId === callId));
+  const calls = begun.length
     ? sql`, i as (
         insert into tool_calls (session_id, turn_id, call_id, name, read_only, repeatable, key, state)
         select session_id, row."turnId", row."callId", row.name, row."readOnly", row.repeatable, row.key, row.state
@@ -37,11 +40,11 @@ export function batchWrites(sql: Sql, gate: Fragment, fence: Fence, batch: Batch
         on conflict do nothing
       )`
     : sql``;
-  const ended = finished.length
+  const ended = begunBefore.length
     ? sql`, f as (
         update tool_calls set state = 'finished' from ${gate}
         where tool_calls.session_id = ${gate}.session_id and tool_calls.turn_id = ${turnId}
-          and tool_calls.call_id in (select jsonb_array_elements_text(${sql.json(finished)}))
+          and tool_calls.call_id in (select jsonb_array_elements_text(${sql.json(begunBefore)}))
       )`
     : sql``;
   const drafts = anchor

@@ -92,6 +92,18 @@ test("[HI4] intents are durable with their batch, in order, until finished, also
   ]);
 });
 
+test("[HI9] no intent of a read-only call is stored, and its end finds nothing to end", async () => {
+  const { store } = scene;
+  const id = await newSession(store);
+  const { fence, turnId } = await admitted(store, id);
+  const [a, b, c] = [call(turnId, "c1"), call(turnId, "c2"), call(turnId, "c3")];
+  const intents = [a, { ...b, readOnly: true }];
+  await store.histories.append(fence, batch(turnId, [said(turnId, 0)], { intents, finished: [b.callId] }));
+  const last = { intents: [{ ...c, readOnly: true }], finished: [a.callId, b.callId, c.callId] };
+  await store.histories.settle(fence, settlement(turnId, 1, last));
+  expect(await store.histories.intents(id, turnId)).toEqual([{ ...a, state: "finished" }]);
+});
+
 test("[HI5] an append that is tried again after a lost answer is done; other content at its place is refused whole", async () => {
   const { store } = scene;
   const id = await newSession(store);

@@ -133,7 +133,9 @@ export type StoredIntent = Intent & { readonly state: "intended" | "finished" };
 export type Batch = {
   readonly turnId: TurnId;
   readonly entries: readonly PlacedEntry[];
+  /** Stored of calls that are not read-only: whoever finds none for a call knows that it has changed nothing so far. */
   readonly intents: readonly Intent[];
+  /** Calls whose results are in; naming one without a stored intent does nothing. */
   readonly finished: readonly CallId[];
   /** The batch opens the turn: its inbox row becomes `running`, the session counts it, a missing title is set. */
   readonly opens?: { readonly n: number; readonly title: string };

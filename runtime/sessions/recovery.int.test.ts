@@ -116,6 +116,31 @@ describe("recovery", () => {
     expect(await turnsOf(id)).toEqual([{ cause: "recovery", outcome: "completed", text: "ok: written" }]);
   });
 
+  test("[SE16] a call that was read-only then and is not now: its intent is stored before it leaves", async () => {
+    const look = actsThenHangs({ name: "look_up", readOnly: true });
+    const { first, id, client: before } = await begin({ model: scriptedModel(calls("look_up")), tools: [look.tool] });
+    await before.say("look it up");
+    await look.effect;
+    await first.directory.resident(id)?.flush();
+    kill(first);
+    const stored = () => db.sql`select name, read_only, repeatable from tool_calls where session_id = ${id}`;
+    expect([...(await stored())]).toEqual([]);
+    const seen: unknown[] = [];
+    const write: ToolScript = {
+      name: "look_up",
+      readOnly: false,
+      repeatable: true,
+      run: async () => {
+        seen.push(...(await stored()));
+        return { kind: "ok", text: "written" };
+      },
+    };
+    const { client } = await restart(id, { model: scriptedModel(results), tools: [write] });
+    await client.asleep();
+    expect(seen).toEqual([{ name: "look_up", read_only: false, repeatable: true }]);
+    expect(await turnsOf(id)).toEqual([{ cause: "recovery", outcome: "completed", text: "ok: written" }]);
+  });
+
   test("D-08 reasoning: a model call that was in flight is asked again, and its text is shown once", async () => {
     const { first, id, client: before } = await begin({ model: scriptedModel(hangs("You could tr")) });
     await before.say("what helps?");

@@ -1,11 +1,12 @@
 import { threshold } from "../../../machines/compaction/compaction.rules.ts";
 import { type Fixed, measureOf, partsTotal } from "../../../machines/conversation/budget.ts";
-import { type AssistantEntry, callsOf } from "../../../machines/conversation/entries.ts";
+import { type AssistantEntry, callsOf, type ToolCall } from "../../../machines/conversation/entries.ts";
 import { Failure, failureCode } from "../../../machines/failure.ts";
 import type { TurnId } from "../../../machines/ids.ts";
 import type { ModelEvent, ModelRequest } from "../../../machines/model.ts";
 import type { TurnPorts } from "../../../machines/turn/turn.machine.ts";
 import type { Intent } from "../../../persistence/store.ts";
+import type { ToolTraits } from "../../../tools/tool.ts";
 import { mediaFor } from "../attachments.ts";
 import type { Resident, Run } from "../resident.ts";
 import type { World } from "../world.ts";
@@ -117,14 +118,13 @@ function intentsOf(resident: Resident, run: Run, entry: AssistantEntry): Intent[
   return callsOf(entry).map((call) => {
     // A tool that does not exist never leaves; it is kept as read-only so that nothing is owed for it.
     const traits = run.capabilities.toolbox.find(call.name)?.traits ?? { readOnly: true, repeatable: true };
-    return {
-      turnId: entry.turnId,
-      callId: call.callId,
-      name: call.name,
-      ...traits,
-      key: `${resident.id}.${entry.turnId}.${call.callId}`,
-    };
+    return intentOf(resident, entry.turnId, call, traits);
   });
+}
+
+export function intentOf(resident: Resident, turnId: TurnId, call: ToolCall, traits: ToolTraits): Intent {
+  const { callId, name } = call;
+  return { turnId, callId, name, ...traits, key: `${resident.id}.${turnId}.${callId}` };
 }
 
 function addUsage(run: Run, { usage }: Ended): void {

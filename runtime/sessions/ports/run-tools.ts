@@ -15,6 +15,7 @@ import type { ToolAnswer } from "../../../tools/tool.ts";
 import { requestCard } from "../live-turn.ts";
 import type { Resident, Run } from "../resident.ts";
 import type { World } from "../world.ts";
+import { intentOf } from "./ask-model.ts";
 import { asking } from "./asking.ts";
 import { boundedResult, shareOf } from "./bounded-result.ts";
 import { loginEnded } from "./login-ended.ts";
@@ -112,11 +113,13 @@ async function outcomeOf(batch: Batch, call: ToolCall): Promise<Outcome> {
   const tool = run.capabilities.toolbox.find(call.name);
   const isOurs = run.made.has(call.callId);
   const intent = batch.inherited.get(call.callId);
-  // What the intent says counts, not what the tool says of itself today.
+  // What the intent says counts, not what the tool says of itself today. Without one it was read-only when it was made.
   const traits = intent ?? tool?.traits;
   if (!isOurs && traits && !traits.readOnly && !traits.repeatable) return { kind: "unknown", text: UNKNOWN_OUTCOME };
   // One statement has made the call and its intent durable before it leaves (DESIGN §4.5).
   if (traits && !traits.readOnly) {
+    if (!isOurs && intent === undefined)
+      resident.append(run.turnId, [], { intents: [intentOf(resident, run.turnId, call, traits)] });
     await resident.flush();
     // A Stop that came before the call leaves: the settlement answers it.
     if (await resident.isCancelled(run.turnId)) await aborted(signal);
@@ -183,5 +186,8 @@ function appendResult(batch: Batch, call: ToolCall, result: Outcome, outcome: To
           },
         ]
       : [];
-  resident.append(run.turnId, [told, ...asks], { finished: [call.callId] });
+  // Of a read-only call there is no intent that could end.
+  const isReadOnly = run.capabilities.toolbox.find(call.name)?.traits.readOnly ?? true;
+  const finished = isReadOnly && !batch.inherited.has(call.callId) ? [] : [call.callId];
+  resident.append(run.turnId, [told, ...asks], { finished });
 }
