@@ -28,9 +28,9 @@ export function admission({ sql, keys, now }: Database): Inbox["admit"] {
 
   const may = ({ sessionId, node, epoch }: AdmitInput) =>
     epoch === undefined ? free(sql) : held(sql, { sessionId, node, epoch });
-  /** True of the session row that may take the command. */
+  /** True of the session row that may take the command, which no plan is to look for among those of its owner. */
   const admits = (input: AdmitInput) => sql`
-    sessions.id = ${input.sessionId} and sessions.owner = ${input.owner} and ${may(input)}
+    sessions.id = ${input.sessionId} and (sessions.owner = ${input.owner}) is true and ${may(input)}
     and sessions.unsettled < ${input.queueBound}::int + 1
     and not exists (select from inbox where session_id = ${input.sessionId} and command_id = ${input.commandId})`;
   const counts = ({ node, epoch, leaseMs, nextSeq }: AdmitInput) => sql`

@@ -6,11 +6,35 @@ import { isRecord, places } from "./sealed.ts";
 import type { Batch, Fence } from "./store.ts";
 import { clear } from "./text.ts";
 
+/** A batch with the JSON of its largest parts, made once: it is sealed, and it tells a repeated write from another one. */
+export type Written<B extends Batch> = {
+  readonly batch: B;
+  readonly entries: string;
+  /** Of a settlement: its turn. */
+  readonly turn: string;
+  /** HMAC of everything in it, which shows nothing of what was written. */
+  readonly digest: Buffer;
+};
+
+export function written<B extends Batch>(cipher: SessionCipher, batch: B): Written<B> {
+  const { entries, turn, ...rest }: Batch & { turn?: unknown } = batch;
+  const parts = { entries: JSON.stringify(entries), turn: JSON.stringify(turn ?? null) };
+  // JSON has no line break, so no two batches look alike.
+  const digest = cipher.hmac(`${JSON.stringify(rest)}\n${parts.turn}\n${parts.entries}`);
+  return { batch, ...parts, digest };
+}
+
 /**
  * The part of a statement that writes a batch, for the rows of `gate`: a CTE that names the session only when the
  * statement may write. Adds the CTEs `e`, `i`, `f` and `d`.
  */
-export function batchWrites(sql: Sql, gate: Fragment, fence: Fence, batch: Batch, cipher: SessionCipher): Fragment {
+export function batchWrites(
+  sql: Sql,
+  gate: Fragment,
+  fence: Fence,
+  { batch, entries: json, digest }: Written<Batch>,
+  cipher: SessionCipher,
+): Fragment {
   const { turnId, entries, intents, finished, anchor } = batch;
   const first = entries[0];
   const row = first
@@ -18,7 +42,7 @@ export function batchWrites(sql: Sql, gate: Fragment, fence: Fence, batch: Batch
         insert into entries (session_id, pos, count, turn_id, kind, tokens, epoch, digest, body)
         select session_id, ${first.pos}, ${entries.length}, ${turnId}, ${kindsOf(entries)},
           ${entries.reduce((sum, { tokens }) => sum + Math.ceil(tokens), 0)}, ${fence.epoch},
-          ${digestOf(cipher, batch)}, ${cipher.seal(places.entries(first.pos), entries)}
+          ${digest}, ${cipher.sealJson(places.entries(first.pos), json)}
         from ${gate}
       )`
     : sql``;
@@ -69,11 +93,6 @@ export function tells(sql: Sql, gate: Fragment, recorded: readonly CommandId[]):
     ), told as (
       select count(*)::int as n from r
     )`;
-}
-
-/** Tells a repeated write from another one, without showing what was written. */
-export function digestOf(cipher: SessionCipher, batch: Batch): Buffer {
-  return cipher.hmac(Buffer.from(JSON.stringify(batch)));
 }
 
 export function arePlacedEntries(value: unknown): value is readonly PlacedEntry[] {

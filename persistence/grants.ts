@@ -12,7 +12,8 @@ export function postgresGrants({ sql, keys }: Database): Grants {
     async find(id, turnId) {
       const [row] = await asked(sql<{ body: Buffer; data_key: Buffer }[]>`
         select i.grant_body as body, s.data_key from inbox i join sessions s on s.id = i.session_id
-        where i.session_id = ${id} and i.turn_id = ${turnId} and i.grant_expires_at > now()`);
+        where i.session_id = ${id} and i.turn_id = ${turnId} and i.state in ('waiting', 'running', 'cancelled')
+          and i.grant_expires_at > now()`);
       return row && opened(id, keys.open(id, row.data_key), places.grants(turnId), row.body, isGrant);
     },
 

@@ -1,7 +1,7 @@
 import { Failure } from "../machines/failure.ts";
 import type { CommandId, SessionId, TurnId } from "../machines/ids.ts";
 import { asking, points } from "./asking.ts";
-import { arePlacedEntries, batchWrites, digestOf, tells } from "./batches.ts";
+import { arePlacedEntries, batchWrites, tells, type Written, written } from "./batches.ts";
 import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { asked, isTaken } from "./database-error.ts";
 import { type Database, held } from "./fence.ts";
@@ -40,20 +40,20 @@ export function postgresHistories({ sql, keys }: Database): Histories {
   };
 
   /** The answer to an earlier try was lost, but it was stored. */
-  const isStored = async (fence: Fence, batch: Batch, cipher: SessionCipher): Promise<boolean> => {
+  const isStored = async (fence: Fence, { batch, digest }: Written<Batch>): Promise<boolean> => {
     const rows = await asked(sql`
       select from entries where session_id = ${fence.sessionId} and pos = ${batch.entries[0]?.pos ?? null}
-        and epoch = ${fence.epoch} and digest = ${digestOf(cipher, batch)}`);
+        and epoch = ${fence.epoch} and digest = ${digest}`);
     return rows.length > 0;
   };
-  const settledBefore = async (fence: Fence, settlement: Settlement, cipher: SessionCipher) => {
-    const { turnId, asks } = settlement;
+  const settledBefore = async (fence: Fence, { batch, digest }: Written<Settlement>) => {
+    const { turnId, asks } = batch;
     const [row] = await asked(sql<Settled[]>`
       select (s.open_interaction = ${asks?.interactionId ?? null} and s.open_revision = ${asks?.pending.revision ?? null})
         is true as "isOpen"
       from blocks b join sessions s on s.id = b.session_id
       where b.session_id = ${fence.sessionId} and b.turn_id = ${turnId}
-        and b.epoch = ${fence.epoch} and b.digest = ${digestOf(cipher, settlement)}`);
+        and b.epoch = ${fence.epoch} and b.digest = ${digest}`);
     return row && { isOpen: row.isOpen };
   };
 
@@ -66,8 +66,8 @@ export function postgresHistories({ sql, keys }: Database): Histories {
   const fewer = (recorded: readonly CommandId[]) =>
     recorded.length > 0 ? sql`, unrecorded_actions = unrecorded_actions - told.n` : sql``;
 
-  const append = async (fence: Fence, batch: Batch, cipher: SessionCipher): Promise<void> => {
-    const { turnId, opens, reserveSeq, anchor, recorded = [] } = batch;
+  const append = async (fence: Fence, content: Written<Batch>, cipher: SessionCipher): Promise<void> => {
+    const { turnId, opens, reserveSeq, anchor, recorded = [] } = content.batch;
     const changesSession =
       opens !== undefined || reserveSeq !== undefined || anchor !== undefined || recorded.length > 0;
     const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
@@ -79,7 +79,7 @@ export function postgresHistories({ sql, keys }: Database): Histories {
         ${
           opens
             ? sql`update inbox set state = case state when 'waiting' then 'running' else state end from o
-                where inbox.session_id = o.session_id and turn_id = ${turnId}
+                where inbox.session_id = ${fence.sessionId} and turn_id = ${turnId}
                   and state in ('waiting', 'running', 'cancelled')
                 returning inbox.session_id`
             : sql`select session_id from o`
@@ -93,20 +93,20 @@ export function postgresHistories({ sql, keys }: Database): Histories {
               from t${recorded.length > 0 ? sql`, told` : sql``} where id = t.session_id
             )`
           : sql``
-      }${batchWrites(sql, sql`t`, fence, batch, cipher)}
+      }${batchWrites(sql, sql`t`, fence, content, cipher)}
       select (select count(*)::int from o) as owned, (select count(*)::int from t) as open`);
     judge(fence, turnId, outcome);
   };
 
-  const settle = async (fence: Fence, settlement: Settlement, cipher: SessionCipher): Promise<Settled> => {
-    const { turnId, turn, outcome, nextSeq, opens, reserveSeq, anchor, recorded = [], asks } = settlement;
+  const settle = async (fence: Fence, content: Written<Settlement>, cipher: SessionCipher): Promise<Settled> => {
+    const { turnId, turn, outcome, nextSeq, opens, reserveSeq, anchor, recorded = [], asks } = content.batch;
     const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
     const [done] = await asked(sql<(Outcome & { readonly asked: number })[]>`
       with o as (
         select id, unsettled from sessions where ${held(sql, fence)} for no key update
       ), t as (
         update inbox set state = 'settled', answer = ${sql.json({ outcome })}, body = null, ${noGrant(sql)} from o
-        where session_id = o.id and turn_id = ${turnId} and state in ('waiting', 'running', 'cancelled')
+        where session_id = ${fence.sessionId} and turn_id = ${turnId} and state in ('waiting', 'running', 'cancelled')
         returning session_id
       )${asks ? asking(sql, asks, cipher) : sql``}${recorded.length > 0 ? tells(sql, sql`t`, recorded) : sql``}, s as (
         update sessions set
@@ -120,10 +120,10 @@ export function postgresHistories({ sql, keys }: Database): Histories {
         where id = t.session_id
       ), b as (
         insert into blocks (session_id, turn_id, n, epoch, digest, body)
-        select session_id, ${turnId}, ${turn.n}, ${fence.epoch}, ${digestOf(cipher, settlement)},
-          ${cipher.seal(places.blocks(turnId), turn)}
+        select session_id, ${turnId}, ${turn.n}, ${fence.epoch}, ${content.digest},
+          ${cipher.sealJson(places.blocks(turnId), content.turn)}
         from t
-      )${batchWrites(sql, sql`t`, fence, settlement, cipher)}
+      )${batchWrites(sql, sql`t`, fence, content, cipher)}
       select (select count(*)::int from o) as owned, (select count(*)::int from t) as open,
         ${asks ? sql`(select count(*)::int from a)` : sql`0`} as asked`);
     judge(fence, turnId, done);
@@ -144,19 +144,21 @@ export function postgresHistories({ sql, keys }: Database): Histories {
 
     async append(fence, batch) {
       const cipher = await cipherOf(fence);
+      const content = written(cipher, batch);
       try {
-        await append(fence, batch, cipher);
+        await append(fence, content, cipher);
       } catch (error) {
-        if (!isTaken(error) || !(await isStored(fence, batch, cipher))) throw error;
+        if (!isTaken(error) || !(await isStored(fence, content))) throw error;
       }
     },
 
     async settle(fence, settlement) {
       const cipher = await cipherOf(fence);
+      const content = written(cipher, settlement);
       try {
-        return await settle(fence, settlement, cipher);
+        return await settle(fence, content, cipher);
       } catch (error) {
-        const before = error instanceof TurnNotOpen ? await settledBefore(fence, settlement, cipher) : undefined;
+        const before = error instanceof TurnNotOpen ? await settledBefore(fence, content) : undefined;
         if (before) return before;
         throw error;
       }

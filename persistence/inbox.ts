@@ -21,7 +21,7 @@ export function postgresInbox(database: Database): Inbox {
           grant_body = case state when 'waiting' then null else grant_body end,
           grant_expires_at = case state when 'waiting' then null else grant_expires_at end
         from o
-        where session_id = o.id and state in ('waiting', 'running', 'cancelled')
+        where session_id = ${input.fence.sessionId} and state in ('waiting', 'running', 'cancelled')
           and (turn_id = ${target} or (${target}::uuid is null and state <> 'waiting'))
         returning session_id, turn_id, state
       ), s as (
@@ -85,7 +85,7 @@ export function postgresInbox(database: Database): Inbox {
       const [row] = await asked(sql<{ takeovers: number }[]>`
         with o as (select id from sessions where ${held(sql, fence)} for share)
         update inbox set takeovers = takeovers + 1 from o
-        where session_id = o.id and turn_id = ${turnId}
+        where session_id = ${fence.sessionId} and turn_id = ${turnId} and state in ('waiting', 'running', 'cancelled')
         returning takeovers`);
       if (!row) throw new OwnershipLost(fence.sessionId);
       return row.takeovers;

@@ -8,6 +8,7 @@ import {
   frozen,
   newCommand,
   newSession,
+  planOf,
   rivera,
   type StoreScene,
   said,
@@ -29,6 +30,37 @@ test("[ST1] a turn costs four statements: admit, append, settle, sleep", async (
   await wholeTurn(scene.store, id, 2, 1);
   const changed = scene.statements.map((text) => [...new Set(text.match(/(?<=insert into )\w+/g))].sort());
   expect(changed).toEqual([["inbox"], ["entries"], ["blocks"], []]);
+});
+
+test("[ST5] a turn finds its session, its row and an earlier copy by their whole keys, also in a database without statistics", async () => {
+  const fresh = await storeScene();
+  try {
+    const id = await newSession(fresh.store);
+    fresh.statements.length = 0;
+    const { fence, turnId } = await admitted(fresh.store, id);
+    await fresh.store.inbox.admit(admission(id, by(fence)));
+    await fresh.store.histories.append(fence, batch(turnId, [said(turnId, 0)], { opens: { n: 1, title: "T" } }));
+    await fresh.store.histories.settle(fence, settlement(turnId, 1));
+    const used: string[][] = [];
+    for (const text of fresh.statements.filter((one) => /inbox|entries/.test(one))) {
+      const plan = await planOf(fresh, text);
+      expect(plan.filter((line) => line.includes("Seq Scan"))).toEqual([]);
+      used.push(
+        [...new Set(plan.join("\n").match(/(?<=Index Cond: ).*/g))].map((cond) => cond.replaceAll(/\$\d+/g, "$")),
+      );
+    }
+    const session = "(id = $)";
+    const copy = "((session_id = $) AND (command_id = $))";
+    const row = "((session_id = $) AND (turn_id = $))";
+    expect(used.map((conds) => conds.sort())).toEqual([
+      [copy, session],
+      [copy, session],
+      [row, session, "(id = t.session_id)"],
+      [row, session, "(id = t.session_id)"],
+    ]);
+  } finally {
+    await fresh.close();
+  }
 });
 
 test("[D-14] one snapshot a session, whose size depends on the state alone; columns and rows grow with content only", async () => {

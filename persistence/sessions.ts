@@ -131,7 +131,12 @@ export function postgresSessions(
 
     async orphans(limit) {
       const rows = await asked(sql<{ id: SessionId }[]>`
-        select id from sessions where (unsettled > 0 or open_until <= ${moment(now())}) and ${free(sql)}
+        select id from (
+          select sessions.id, sessions.updated_at from inbox join sessions on sessions.id = inbox.session_id
+          where inbox.state in ('waiting', 'running', 'cancelled') and ${free(sql)}
+          union
+          select id, updated_at from sessions where open_until <= ${moment(now())} and ${free(sql)}
+        ) as orphans
         order by updated_at limit ${limit}`);
       return rows.map(({ id }) => id);
     },

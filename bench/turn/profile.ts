@@ -3,7 +3,7 @@ import { STAGES, type Stage, stagesOf } from "../node/stopwatch.ts";
 import { median } from "../statistics.ts";
 
 /** Statements of the node, not of a turn. */
-const UPKEEP = /\bnodes\b|skip locked|unsettled > 0 and|jsonb_to_recordset\(\$\d+\) as f /;
+const UPKEEP = /\bnodes\b|skip locked|as orphans|jsonb_to_recordset\(\$\d+\) as f /;
 
 const KINDS: readonly (readonly [string, RegExp])[] = [
   ["admit", /insert into inbox/],

@@ -11,6 +11,7 @@ export const MESSAGES_PER_KEY = 2 ** 32;
 /** Envelope: `[version][key id length][key id][nonce 12][tag 16][ciphertext]`. */
 const VERSION = 1;
 const NONCE_BYTES = 12;
+const NONCES_AT_ONCE = 256;
 const TAG_BYTES = 16;
 export const KEY_ID = /^[A-Za-z0-9._-]{1,32}$/;
 const ALGORITHM = "aes-256-gcm";
@@ -20,11 +21,23 @@ export type SealingKey = { readonly id: string; readonly bytes: Buffer };
 /** Seals bytes under a fresh nonce. The envelope's own head is authenticated besides `aad`. */
 export function sealBytes(key: SealingKey, plain: Uint8Array, aad: Buffer): Buffer {
   const head = headOf(key.id);
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = freshNonce();
   const cipher = createCipheriv(ALGORITHM, key.bytes, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(Buffer.concat([head, aad]));
-  const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+  const body = cipher.update(plain);
+  // This mode has no last block.
+  cipher.final();
   return Buffer.concat([head, nonce, cipher.getAuthTag(), body]);
+}
+
+let drawn = Buffer.alloc(0);
+
+/** Random bytes are drawn for many nonces at once: a call to the system each time costs as much as the cipher. */
+function freshNonce(): Buffer {
+  if (drawn.length === 0) drawn = randomBytes(NONCE_BYTES * NONCES_AT_ONCE);
+  const nonce = drawn.subarray(0, NONCE_BYTES);
+  drawn = drawn.subarray(NONCE_BYTES);
+  return nonce;
 }
 
 /** The id of the key that sealed the envelope. Throws `SealBroken` for what is no envelope; `place` is for messages. */

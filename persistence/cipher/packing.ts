@@ -4,8 +4,12 @@ import { SealTooLarge } from "./failures.ts";
 /** No packed value is larger than this, on the way in and on the way out. */
 export const MAX_PLAIN_BYTES = 64 * 1024 * 1024;
 
-/** Below this, deflate costs time and saves nothing. */
-const TINY_BYTES = 120;
+/** Below this, deflate costs more time than the few bytes that it saves are worth. */
+const TINY_BYTES = 512;
+
+/** For values that fit: as small, at an eighth of the memory, which each call allocates and the collector has to count. */
+const SMALL_BYTES = 4096;
+const SMALL = { windowBits: 12, memLevel: 5 };
 
 const AS_IS = 0;
 const DEFLATED = 1;
@@ -14,7 +18,7 @@ const DEFLATED = 1;
 export function pack(plain: Buffer): Buffer {
   if (plain.length > MAX_PLAIN_BYTES) throw new SealTooLarge(`a value over ${MAX_PLAIN_BYTES} bytes cannot be stored`);
   if (plain.length >= TINY_BYTES) {
-    const deflated = deflateRawSync(plain);
+    const deflated = deflateRawSync(plain, plain.length <= SMALL_BYTES ? SMALL : {});
     if (deflated.length < plain.length) return Buffer.concat([Buffer.of(DEFLATED), deflated]);
   }
   return Buffer.concat([Buffer.of(AS_IS), plain]);

@@ -7,20 +7,15 @@ export type RowKey = string | number | readonly (string | number)[];
  * UTF-16, because UTF-8 would make one character of all lone surrogates.
  */
 export function associated(names: readonly string[]): Buffer {
-  const parts = [length(names.length)];
+  const bytes = Buffer.allocUnsafe(names.reduce((sum, name) => sum + 4 + 2 * name.length, 4));
+  let at = bytes.writeUInt32BE(names.length);
   for (const name of names) {
-    const bytes = Buffer.from(name, "utf16le");
-    parts.push(length(bytes.length), bytes);
+    at = bytes.writeUInt32BE(2 * name.length, at);
+    at += bytes.write(name, at, "utf16le");
   }
-  return Buffer.concat(parts);
+  return bytes;
 }
 
 export function rowNames(row: RowKey): string[] {
   return typeof row === "object" ? row.map(String) : [String(row)];
-}
-
-function length(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
 }

@@ -9,6 +9,11 @@ import { pack, unpack } from "./packing.ts";
 export function sealJson(key: SealingKey, value: unknown, aad: Buffer): Buffer {
   const json = JSON.stringify(value) as string | undefined;
   if (json === undefined) throw new TypeError("only JSON values can be sealed");
+  return sealJsonText(key, json, aad);
+}
+
+/** Like `sealJson`, of a value whose JSON is there already. */
+export function sealJsonText(key: SealingKey, json: string, aad: Buffer): Buffer {
   return sealBytes(key, pack(Buffer.from(json, "utf8")), aad);
 }
 

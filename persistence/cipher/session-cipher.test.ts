@@ -123,6 +123,18 @@ test("a value that inflates past the limit is refused before it fills the memory
   expect(() => pack(Buffer.alloc(MAX_PLAIN_BYTES + 1))).toThrow(SealTooLarge);
 });
 
+test("a value sealed from its JSON opens as the value itself", () => {
+  const cipher = sessionCipher(newDataKey(), sessionA);
+  for (const value of [null, "", { text: "naïve \ud800" }, Array.from({ length: 500 }, (_, n) => ({ n }))])
+    expect(cipher.open(place, cipher.sealJson(place, JSON.stringify(value)))).toEqual(value);
+});
+
+test("what was deflated with the widest window still opens", () => {
+  const plain = Buffer.from("magnesium ".repeat(100));
+  expect(unpack(Buffer.concat([Buffer.of(1), deflateRawSync(plain)]))).toEqual(plain);
+  expect(pack(plain).length).toBeLessThan(60);
+});
+
 test("values that JSON cannot hold are a bug of the caller", () => {
   const cipher = sessionCipher(newDataKey(), sessionA);
   expect(() => cipher.seal(place, undefined)).toThrow(TypeError);

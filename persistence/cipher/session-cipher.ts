@@ -3,12 +3,14 @@ import { openBytes, type SealingKey, sealBytes } from "./envelope.ts";
 import { SealBroken } from "./failures.ts";
 import { KEY_BYTES } from "./key-ring.ts";
 import { associated, type Place, rowNames } from "./place.ts";
-import { openJson, sealJson } from "./sealed-json.ts";
+import { openJson, sealJson, sealJsonText } from "./sealed-json.ts";
 
 /** Seals and opens the values of one session. */
 export type SessionCipher = {
   /** Any JSON value; throws `SealTooLarge`. */
   seal(place: Place, value: unknown): Buffer;
+  /** The same from the value's JSON, as `JSON.stringify` makes it. */
+  sealJson(place: Place, json: string): Buffer;
   /** Throws `SealBroken` when the value was changed, or sealed for another place or session. */
   open(place: Place, sealed: Uint8Array): unknown;
   /** Bytes as they are, not deflated: for files, which are packed already. A sealed value never opens as bytes. */
@@ -16,7 +18,7 @@ export type SessionCipher = {
   /** Throws `SealBroken` like `open`. */
   openBytes(place: Place, sealed: Uint8Array): Buffer;
   /** 32 bytes that name a piece within this session and tell nothing about it outside. */
-  hmac(bytes: Uint8Array): Buffer;
+  hmac(bytes: Uint8Array | string): Buffer;
 };
 
 export function newDataKey(): Buffer {
@@ -42,6 +44,7 @@ export function sessionCipher(dataKey: Buffer, sessionId: string): SessionCipher
 
   return {
     seal: (place, value) => sealJson(key, value, aadOf("field", place)),
+    sealJson: (place, json) => sealJsonText(key, json, aadOf("field", place)),
     open: (place, sealed) => openJson(pickFor(place), sealed, aadOf("field", place), nameOf(place)),
     sealBytes: (place, bytes) => sealBytes(key, bytes, aadOf("bytes", place)),
     openBytes: (place, sealed) => openBytes(pickFor(place), sealed, aadOf("bytes", place), nameOf(place)),

@@ -67,6 +67,15 @@ export async function storeScene(): Promise<StoreScene> {
   };
 }
 
+/** The lines of the plan that serves all values, made as if the tables were large. */
+export async function planOf({ sql }: StoreScene, statement: string): Promise<readonly string[]> {
+  const rows = await sql.begin(async (tx) => {
+    await tx`set local enable_seqscan = off`;
+    return tx.unsafe<{ "QUERY PLAN": string }[]>(`explain (generic_plan) ${statement}`);
+  });
+  return rows.map((row) => row["QUERY PLAN"]);
+}
+
 export const newKeys = (id: string): string => `${id}:${randomBytes(32).toString("base64")}`;
 export const newNode = () => nodeId(randomUUID());
 export const newTurn = () => turnId(randomUUID());
