@@ -7,7 +7,7 @@ export type Stamps = {
 
 /**
  * The same conversations with a clock at the gateway's side of them: it starts when the gateway hands a message over and
- * stops when the frame that follows the end of the turn was handed to its socket. What the client does is not in it.
+ * stops when the frame that follows the end of the turn was handed to the network. What the client does is not in it.
  */
 export function stamped(conversations: Conversations): {
   readonly conversations: Conversations;
@@ -22,7 +22,10 @@ export function stamped(conversations: Conversations): {
       if (signal.kind === "turn_completed") ended = true;
       else if (signal.kind === "state_changed" && ended) {
         ended = false;
-        stamps.last = performance.now() - began;
+        // The gateway hands frames to the network when the code that makes them has nothing left to do.
+        process.nextTick(() => {
+          stamps.last = performance.now() - began;
+        });
       }
     },
     close: (code, reason) => sink.close(code, reason),

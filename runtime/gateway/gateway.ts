@@ -7,6 +7,7 @@ import { httpRoutes, register } from "./routes.ts";
 import { CLOSE_LINGER, type Gateway, type GatewayServices, OVERSIZE_MARGIN } from "./services.ts";
 import { openSocket, type Seat, type Socket, type SocketWire } from "./socket.ts";
 import { systemTimers } from "./timers.ts";
+import { Together } from "./together.ts";
 import { type Hello, judge, readHello, SUB_PROTOCOL } from "./upgrade.ts";
 import {
   type HttpResponse,
@@ -62,10 +63,15 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
         .catch((err: unknown) => log.error("upgrade failed", { err }));
     },
     open(ws) {
-      const carried = ws.getUserData();
-      carried.socket = openSocket(wireOf(ws), carried.seat, services, timers);
-      sockets.add(carried.socket);
       natives.add(ws);
+      const carried = ws.getUserData();
+      carried.socket = openSocket(
+        wireOf(ws, () => natives.has(ws)),
+        carried.seat,
+        services,
+        timers,
+      );
+      sockets.add(carried.socket);
     },
     message(ws, message, isBinary) {
       const { socket } = ws.getUserData();
@@ -142,11 +148,16 @@ function accept(res: HttpResponse, hello: Hello, seat: Seat, context: us_socket_
   else upgrade();
 }
 
-function wireOf(ws: WebSocket<Carried>): SocketWire {
+function wireOf(ws: WebSocket<Carried>, isOpen: () => boolean): SocketWire {
+  const together = new Together({ send: (frame) => void ws.send(frame), cork: (work) => void ws.cork(work), isOpen });
   return {
-    send: (frame) => void ws.send(frame),
+    send: (frame) => together.send(frame),
+    // Without the little that waits to leave together: it waits for us, not for the client.
     buffered: () => ws.getBufferedAmount(),
-    end: (code, reason) => ws.end(code, reason),
+    end(code, reason) {
+      together.flush();
+      ws.end(code, reason);
+    },
   };
 }
 
