@@ -4,7 +4,7 @@ import { never } from "../../machines/failure.ts";
 import { commandId, interactionId, type SessionId, type TurnId, turnId } from "../../machines/ids.ts";
 import type { Command, MessageCommand, ResolveCommand } from "../../machines/protocol/commands.ts";
 import { canonical } from "../../machines/turn/progress.ts";
-import type { AdmitInput, Fence, InboxRow, InboxState } from "../../persistence/store.ts";
+import type { AdmitInput, Fence, InboxState } from "../../persistence/store.ts";
 import { type Caller, Refused } from "./conversations.ts";
 import type { Directory } from "./directory.ts";
 import type { Resident, Row } from "./resident.ts";
@@ -49,7 +49,7 @@ export async function admit(
     const asked = world.clock.monotonic();
     const fresh = turnId(world.chance.uuid());
     const row: Row = rowOf(starting, fresh);
-    const admission = await world.store.inbox.admit({
+    const asking = world.store.inbox.admit({
       sessionId: id,
       owner: caller.principal.userId,
       node: world.node,
@@ -66,11 +66,13 @@ export async function admit(
       isSomethingOpen: resident !== undefined && resident.audience.pending !== null,
       ...resolvesOf(starting),
     });
+    const prepared = resident ? undefined : directory.preparing(id, caller.principal.userId, fresh);
+    const admission = await asking.finally(prepared);
     switch (admission.kind) {
       case "admitted": {
         const queued = resident
           ? join(resident, row, caller, asked, admission.reservedSeq)
-          : await arrive(directory, world, id, admission.taken, { row, ordinal: admission.ordinal, caller });
+          : await arrive(directory, world, id, admission.taken, { row, caller, prepared: prepared?.() });
         return { kind: "admitted", turnId: fresh, queued };
       }
       case "duplicate": {
@@ -145,7 +147,7 @@ async function arrive(
   world: World,
   id: SessionId,
   taken: Parameters<Directory["bring"]>[0] | undefined,
-  admitted: { readonly row: Row; readonly ordinal: number; readonly caller: Caller },
+  { row, caller, prepared }: { readonly row: Row; readonly caller: Caller; readonly prepared: Resident | undefined },
 ): Promise<boolean> {
   if (taken === undefined) throw new TypeError("a session that slept was admitted without being taken");
   if (directory.isDraining) {
@@ -154,16 +156,13 @@ async function arrive(
     return false;
   }
   try {
-    const resident = await directory.bring(taken, {
-      admitted: { ...admitted, row: storedRow(admitted.row, admitted.ordinal) },
-    });
+    const resident = await directory.bring(taken, { admitted: { row, caller }, prepared });
     return resident.rows.size > 1;
   } catch (error) {
     // The client is told that nothing runs, so nothing may: a session that can't be read keeps no new message. An answer
     // has closed its question, so it is kept, and runs once the session can be read.
     try {
-      if (error instanceof Refused && admitted.row.kind === "message")
-        await takeBack(world, taken.fence, admitted.row.turnId);
+      if (error instanceof Refused && row.kind === "message") await takeBack(world, taken.fence, row.turnId);
     } finally {
       await directory.release(id, taken);
     }
@@ -176,8 +175,6 @@ async function takeBack(world: World, fence: Fence, turn: TurnId): Promise<void>
   const input = { commandId: commandId(command.id), digest: digestOf(command), target: turn };
   await world.store.inbox.cancel({ fence, ...input });
 }
-
-const storedRow = (row: Row, ordinal: number): InboxRow => ({ ...row, ordinal, takeovers: 0 });
 
 function grantEnd({ principal }: Caller, world: World): number {
   return principal.expiresAt ?? world.clock.now() + world.settings.grantMs;

@@ -61,6 +61,10 @@ export class Audience {
   get isNumbered(): boolean {
     return this.#numbered;
   }
+  /** The session's numbers are known, and none was ever used. */
+  get isUnused(): boolean {
+    return this.#numbered && this.#next === 1;
+  }
   /** Numbers left before the reservation ends. */
   get left(): number {
     return this.#bound - this.#next;

@@ -1,13 +1,9 @@
-import { createActor, waitFor } from "xstate";
+import { waitFor } from "xstate";
 import { Ledger } from "../../machines/conversation/ledger.ts";
-import type { Clock } from "../../machines/effects.ts";
-import { type CommandId, type SessionId, turnId } from "../../machines/ids.ts";
-import { type Port, PortsBySystem } from "../../machines/ports.ts";
+import { type CommandId, type SessionId, type TurnId, turnId, type UserId } from "../../machines/ids.ts";
 import type { PendingInteraction } from "../../machines/protocol/interactions.ts";
 import { thaw } from "../../machines/session/session.frozen.ts";
-import { type SessionPorts, sessionMachine } from "../../machines/session/session.machine.ts";
 import type { SessionInput } from "../../machines/session/session.rules.ts";
-import { type TurnPorts, turnMachine } from "../../machines/turn/turn.machine.ts";
 import {
   type Fence,
   type InboxRow,
@@ -19,14 +15,8 @@ import {
 import { PAGE } from "./attaching.ts";
 import { Audience } from "./audience.ts";
 import { type Caller, Refused } from "./conversations.ts";
-import { askModel } from "./ports/ask-model.ts";
-import { compact } from "./ports/compact.ts";
-import { expire } from "./ports/expire.ts";
-import { fallAsleep } from "./ports/fall-asleep.ts";
-import { openTurn } from "./ports/open-turn.ts";
-import { runTools } from "./ports/run-tools.ts";
-import { settleTurn } from "./ports/settle-turn.ts";
-import { Resident, type Row, rowOf } from "./resident.ts";
+import { made } from "./made.ts";
+import { type Resident, type Row, rowOf } from "./resident.ts";
 import { Setbacks } from "./setbacks.ts";
 import { type Asleep, Slept } from "./slept.ts";
 import type { World } from "./world.ts";
@@ -37,20 +27,12 @@ type Ended = "hibernated" | "parked" | "lost" | "unsaved" | "crashed";
 /** Why a session is made resident. */
 type Brought = {
   /** The command whose statement took it: where nothing else waits, the inbox need not be read. */
-  readonly admitted?: { readonly row: InboxRow; readonly caller: Caller };
+  readonly admitted?: { readonly row: Row; readonly caller: Caller };
+  /** Made ahead for exactly that: it is used where nothing turned out otherwise. */
+  readonly prepared?: Resident | undefined;
   /** It was taken for this action: it stays awake until that has ended. */
   readonly acting?: CommandId;
 };
-
-const ports = new PortsBySystem<SessionPorts & TurnPorts>();
-
-/** Built once: every session runs on it, with ports of its own. */
-const chart = sessionMachine.provide({
-  actors: {
-    ...ports.bind("fallAsleep", "expire"),
-    turn: turnMachine.provide({ actors: ports.bind("openTurn", "askModel", "compact", "runTools", "settleTurn") }),
-  },
-});
 
 export type DirectoryLog = (
   event: "session.lost" | "session.unsaved" | "session.crashed" | "session.unreleased",
@@ -154,16 +136,52 @@ export class Directory {
     return this.#residents.get(id);
   }
 
+  /**
+   * Makes a session that fell asleep here, or that is new, ready to run `turn` while the database is being asked for it. The
+   * returned function gives what was made by then, and ends this. Nothing of it has any effect before it is brought.
+   */
+  preparing(id: SessionId, owner: UserId, turn: TurnId): () => Resident | undefined {
+    let prepared: Resident | undefined;
+    let isOver = false;
+    const { soon } = this.#world.clock;
+    // The statement leaves in the next turn of the loop: not before it has.
+    soon(() =>
+      soon(() => {
+        if (!isOver) prepared = this.#prepared(id, owner, turn);
+      }),
+    );
+    return () => {
+      isOver = true;
+      return prepared;
+    };
+  }
+
+  #prepared(sessionId: SessionId, owner: UserId, turn: TurnId): Resident | undefined {
+    const world = this.#world;
+    const audience = this.#audiences.get(sessionId);
+    const asleep = this.#slept.look(sessionId) ?? (audience?.isUnused ? newborn() : undefined);
+    if (audience === undefined || asleep === undefined) return undefined;
+    const { ledger, backOff, turns, epoch } = asleep;
+    const fence = { sessionId, node: world.node, epoch: epoch + 1 };
+    const input = { ...this.#input(sessionId, [turn], false), backOff };
+    return made(world, { fence, owner, turns, unrecordedActions: false }, ledger, audience, input);
+  }
+
+  #input(sessionId: SessionId, queue: readonly TurnId[], awaiting: boolean): SessionInput {
+    const { hibernateAfterMs, limits } = this.#world.settings;
+    return { sessionId, queue, awaiting, hibernateAfterMs, limits };
+  }
+
   /** Makes a session that this node has just taken resident. Throws `Refused` when it can't be read. */
-  async bring(taken: Taken, { admitted, acting }: Brought = {}): Promise<Resident> {
+  async bring(taken: Taken, { admitted, prepared, acting }: Brought = {}): Promise<Resident> {
     const { clock, store } = this.#world;
     const { sessionId } = taken.fence;
     const began = clock.monotonic();
     try {
-      const asleep = this.#slept.take(taken);
+      const asleep = this.#slept.take(taken) ?? (isNew(taken) ? newborn() : undefined);
       const [history, open, settled, pending] = await Promise.all([
-        asleep || isNew(taken) ? [] : store.histories.load(sessionId, taken.anchor),
-        admitted && taken.unsettled === 1 ? [admitted.row] : store.inbox.open(sessionId),
+        asleep ? [] : store.histories.load(sessionId, taken.anchor),
+        admitted && taken.unsettled === 1 ? [admitted.row] : this.#openRows(sessionId),
         taken.clean ? undefined : store.turns.page(sessionId, PAGE),
         taken.openInteraction === undefined ? undefined : store.interactions.open(sessionId),
       ]);
@@ -177,14 +195,23 @@ export class Directory {
       // From here on nothing is awaited: the audience that is found now is the one that clients join.
       const { nextSeq, clean } = taken;
       const audience = this.numberedAudience(sessionId, nextSeq, nextSeq + SEQ_RESERVE, clean);
-      const ledger = asleep?.ledger ?? new Ledger(history, taken.anchor);
-      const resident = new Resident(this.#world, taken, ledger, audience);
+      const now = this.#input(
+        sessionId,
+        rows.map((row) => row.turnId),
+        taken.openInteraction !== undefined,
+      );
+      const thawed = asleep ? { ...now, backOff: asleep.backOff } : thawedInput(taken, now);
+      const resident =
+        prepared && asleep && fits(prepared, taken, asleep, audience)
+          ? prepared
+          : made(this.#world, taken, asleep?.ledger ?? new Ledger(history, taken.anchor), audience, thawed ?? now);
       if (admitted) resident.callers.set(admitted.row.turnId, admitted.caller);
-      for (const row of rows.map(readRow(sessionId))) resident.rows.set(row.turnId, row);
+      for (const row of rows) resident.rows.set(row.turnId, row);
       if (acting) resident.acting.hold(acting);
       resident.resync = settled && actions && { turns: settled, actions };
-      this.#tellPending(resident, pending, admitted && resident.rows.get(admitted.row.turnId));
-      const outcome = this.#start(resident, taken, rows, asleep);
+      this.#tellPending(resident, pending, admitted?.row);
+      this.#start(resident);
+      const outcome = isNew(taken) ? "fresh" : thawed ? "thawed" : taken.turns === 0 ? "fresh" : "rebuilt";
       this.#world.observe({ type: "session.thawed", sessionId, outcome, ms: clock.monotonic() - began });
       return resident;
     } catch (error) {
@@ -192,6 +219,10 @@ export class Directory {
       if (!(error instanceof SessionBroken)) throw error;
       throw new Refused("session_unavailable", "this conversation can't be read right now", { cause: error });
     }
+  }
+
+  async #openRows(id: SessionId): Promise<readonly Row[]> {
+    return (await this.#world.store.inbox.open(id)).map(readRow(id));
   }
 
   /** What clients hold as open is what the database has; a resync that comes first says so anyway. */
@@ -277,40 +308,9 @@ export class Directory {
     while (this.#endings.size > 0) await Promise.all(this.#endings.values());
   }
 
-  #start(
-    resident: Resident,
-    taken: Taken,
-    rows: readonly InboxRow[],
-    asleep: Asleep | undefined,
-  ): "fresh" | "thawed" | "rebuilt" {
-    const world = this.#world;
-    const { hibernateAfterMs, limits } = world.settings;
-    const input = {
-      sessionId: resident.id,
-      queue: rows.map((row) => row.turnId),
-      awaiting: taken.openInteraction !== undefined,
-      hibernateAfterMs,
-      limits,
-    };
-    // A chart that crashed leaves its turn's chart running: its ports end with the resident all the same.
-    const ending =
-      <In, Out>(port: Port<In, Out>): Port<In, Out> =>
-      async (given, signal) => {
-        resident.over.signal.throwIfAborted();
-        return await port(given, AbortSignal.any([signal, resident.over.signal]));
-      };
-    const thawed = asleep ? { ...input, backOff: asleep.backOff } : thawedInput(taken, input);
-    const actor = createActor(chart, { input: thawed ?? input, clock: delaysOf(world.clock) });
-    ports.give(actor, {
-      fallAsleep: fallAsleep(resident, world),
-      expire: expire(resident, world),
-      openTurn: ending(openTurn(resident, world)),
-      askModel: ending(askModel(resident, world)),
-      compact: ending(compact(resident, world)),
-      runTools: ending(runTools(resident, world)),
-      settleTurn: ending(settleTurn(resident, world)),
-    });
-    resident.actor = actor;
+  #start(resident: Resident): void {
+    const { actor, rows } = resident;
+    if (actor === undefined) throw new TypeError("a resident without a chart can't start");
     this.#residents.set(resident.id, resident);
     const end = new Promise<Ended>((resolve) => {
       actor.subscribe({
@@ -330,9 +330,7 @@ export class Directory {
     // A drain that began while it was being read has not reached it.
     if (this.#draining) actor.send({ type: "drain.begin" });
     if (this.#parking) park(resident);
-    if (rows.length === 0) resident.tellResync([]);
-    if (thawed !== undefined) return "thawed";
-    return taken.turns === 0 ? "fresh" : "rebuilt";
+    if (rows.size === 0) resident.tellResync([]);
   }
 
   async #ended(resident: Resident, ended: Ended): Promise<void> {
@@ -342,8 +340,10 @@ export class Directory {
     switch (ended) {
       case "hibernated":
         this.setbacks.delete(id);
-        this.#slept.keep(id, resident.fence.epoch, {
+        this.#slept.keep(id, {
+          epoch: resident.fence.epoch,
           ledger: resident.ledger,
+          turns: resident.turns,
           backOff: resident.actor?.getSnapshot().context.backOff ?? null,
         });
         break;
@@ -388,6 +388,22 @@ export class Directory {
 
 /** Nobody owned it before, so nothing was ever written for it. */
 const isNew = ({ fence }: Taken): boolean => fence.epoch === 1;
+const newborn = (): Asleep => ({ epoch: 0, turns: 0, backOff: null, ledger: new Ledger([], 0) });
+
+/** What was made ahead for one turn is what would be made of `taken` now. */
+function fits(prepared: Resident, taken: Taken, { ledger }: Asleep, audience: Audience): boolean {
+  const { fence, owner, turns } = prepared;
+  return (
+    fence.epoch === taken.fence.epoch &&
+    owner === taken.owner &&
+    turns === taken.turns &&
+    (prepared.ledger === ledger || isNew(taken)) &&
+    prepared.audience === audience &&
+    taken.unsettled === 1 &&
+    taken.openInteraction === undefined &&
+    !taken.unrecordedActions
+  );
+}
 
 /** What the chart starts with after its stored snapshot; undefined where there is none that can be used. */
 function thawedInput({ frozen }: Taken, input: SessionInput): SessionInput | undefined {
@@ -410,18 +426,3 @@ const readRow =
       throw new SessionBroken(id, cause);
     }
   };
-
-/** Made once: an abort without a reason makes an exception with a stack each time, here for every rest of a session. */
-const NO_LONGER = new Error("the state was left");
-
-/** The charts' delays, by the node's own clock. */
-function delaysOf(clock: Clock) {
-  return {
-    setTimeout(run: () => void, ms: number): AbortController {
-      const stop = new AbortController();
-      clock.sleep(ms, stop.signal).then(run, () => undefined);
-      return stop;
-    },
-    clearTimeout: (stop: AbortController) => stop.abort(NO_LONGER),
-  };
-}

@@ -139,10 +139,15 @@ describe("faults of one session", () => {
   });
 
   test("[SE38] a session that is read while the node drains is left to the next owner", async () => {
+    const before = await sessionOn(db.store);
+    await before.client.say("one");
+    await before.client.asleep();
+    const { id } = before;
     const held = holding(db.store, "histories.load", "after");
-    const { client, id, directory } = await sessionOn(held.store, { model: scriptedModel(hangs("half")) });
+    const { conversations, directory } = node(held.store, { model: scriptedModel(hangs("half")) });
+    const client = await Client.open(conversations, id);
     held.arm();
-    const asked = client.say("one");
+    const asked = client.say("two");
     await held.arrived;
     directory.beginDrain();
     await directory.park();

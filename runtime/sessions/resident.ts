@@ -69,6 +69,9 @@ export type Run = {
 const RESERVE = 4096;
 const RESERVE_BELOW = 1024;
 
+/** What a resident is of its session: the right to write it, and where it stood when that was taken. */
+export type Seat = Pick<Taken, "fence" | "owner" | "turns" | "unrecordedActions">;
+
 /** One session as this node owns it: the fence, the ordered writes, the history since the anchor, the clients. */
 export class Resident {
   readonly fence: Fence;
@@ -105,20 +108,20 @@ export class Resident {
   /** Settled turns to show first, after a take-over from an owner that did not go to sleep in order; actions of any turn. */
   resync: { readonly turns: readonly Turn[]; actions: Actions } | undefined;
 
-  constructor(world: World, taken: Taken, ledger: Ledger, audience: Audience) {
-    this.fence = taken.fence;
-    this.owner = taken.owner;
+  constructor(world: World, seat: Seat, ledger: Ledger, audience: Audience) {
+    this.fence = seat.fence;
+    this.owner = seat.owner;
     this.audience = audience;
     this.lease = new Lease(world.settings.leaseMs, world.clock);
-    this.#chain = new Chain(taken.fence, world.store.histories, world.clock, world.chance, (bound) => {
+    this.#chain = new Chain(seat.fence, world.store.histories, world.clock, world.chance, (bound) => {
       this.#reserving = false;
       audience.reserved(bound);
     });
     this.#now = world.clock.now;
     this.ledger = ledger;
-    this.turns = taken.turns;
-    this.hasNewActions = taken.unrecordedActions;
-    this.hasInherited = taken.unrecordedActions;
+    this.turns = seat.turns;
+    this.hasNewActions = seat.unrecordedActions;
+    this.hasInherited = seat.unrecordedActions;
   }
 
   get id(): SessionId {

@@ -3,14 +3,14 @@ import type { PlacedEntry } from "../../machines/conversation/entries.ts";
 import { Ledger } from "../../machines/conversation/ledger.ts";
 import { nodeId, sessionId, turnId, userId } from "../../machines/ids.ts";
 import type { Taken } from "../../persistence/store.ts";
-import { Slept } from "./slept.ts";
+import { type Asleep, Slept } from "./slept.ts";
 
 const [a, b] = [1, 2].map((n) => sessionId(`00000000-0000-4000-8000-00000000000${n}`)) as [never, never];
 const turn = turnId("00000000-0000-4000-8000-0000000000aa");
 const backOff = { foldable: 100, rest: 2 };
-const asleep = (tokens: number) => {
+const asleep = (tokens: number, epoch = 7): Asleep => {
   const history: readonly PlacedEntry[] = [{ pos: 0, tokens, entry: { kind: "user", turnId: turn, text: "hello" } }];
-  return { ledger: new Ledger(history, 0), backOff };
+  return { epoch, ledger: new Ledger(history, 0), turns: 1, backOff };
 };
 const taken = (id: typeof a, epoch: number, more: Partial<Taken> = {}): Taken => ({
   fence: { sessionId: id, node: nodeId("00000000-0000-4000-8000-0000000000bb"), epoch },
@@ -31,7 +31,7 @@ const taken = (id: typeof a, epoch: number, more: Partial<Taken> = {}): Taken =>
 test("[SL1] the next epoch of a session that slept in order gets its ledger and back-off, once", () => {
   const slept = new Slept();
   const before = asleep(10);
-  slept.keep(a, 7, before);
+  slept.keep(a, before);
   const given = slept.take(taken(a, 8));
   expect([given?.ledger === before.ledger, given?.backOff, slept.take(taken(a, 8))]).toEqual([
     true,
@@ -43,7 +43,7 @@ test("[SL1] the next epoch of a session that slept in order gets its ledger and 
 test("[SL2] a session that anyone else owned, that died, or whose anchor moved is read again", () => {
   const slept = new Slept();
   const ask = (next: Taken) => {
-    slept.keep(a, 7, asleep(10));
+    slept.keep(a, asleep(10));
     return slept.take(next);
   };
   expect([
@@ -57,9 +57,9 @@ test("[SL2] a session that anyone else owned, that died, or whose anchor moved i
 
 test("[SL3] it holds no more than its bound; the oldest go first, one that is too large is not kept", () => {
   const slept = new Slept(100);
-  slept.keep(a, 1, asleep(60));
-  slept.keep(b, 1, asleep(60));
+  slept.keep(a, asleep(60, 1));
+  slept.keep(b, asleep(60, 1));
   expect([slept.take(taken(a, 2)), slept.take(taken(b, 2))?.ledger.tokens]).toEqual([undefined, 60]);
-  slept.keep(a, 1, asleep(101));
+  slept.keep(a, asleep(101, 1));
   expect(slept.take(taken(a, 2))).toBe(undefined);
 });
