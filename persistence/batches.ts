@@ -36,6 +36,7 @@ export function batchWrites(
   cipher: SessionCipher,
 ): Fragment {
   const { turnId, entries, intents, finished, anchor } = batch;
+  const nothing = sql``;
   const first = entries[0];
   const row = first
     ? sql`, e as (
@@ -45,7 +46,7 @@ export function batchWrites(
           ${digest}, ${cipher.sealJson(places.entries(first.pos), json)}
         from ${gate}
       )`
-    : sql``;
+    : nothing;
   // An update doesn't see a row that its own statement inserts: a call that begins and ends here is stored as ended.
   const begun = intents
     .filter(({ readOnly }) => !readOnly)
@@ -63,20 +64,20 @@ export function batchWrites(
           "turnId" uuid, "callId" text, name text, "readOnly" boolean, repeatable boolean, key text, state text)
         on conflict do nothing
       )`
-    : sql``;
+    : nothing;
   const ended = begunBefore.length
     ? sql`, f as (
         update tool_calls set state = 'finished' from ${gate}
         where tool_calls.session_id = ${gate}.session_id and tool_calls.turn_id = ${turnId}
           and tool_calls.call_id in (select jsonb_array_elements_text(${sql.json(begunBefore)}))
       )`
-    : sql``;
+    : nothing;
   const drafts = anchor
     ? sql`, d as (
         delete from summaries using ${gate}
         where summaries.session_id = ${gate}.session_id and summaries.anchor <= ${anchor.from}
       )`
-    : sql``;
+    : nothing;
   return sql`${row}${calls}${ended}${drafts}`;
 }
 

@@ -57,20 +57,29 @@ export function postgresHistories({ sql, keys }: Database): Histories {
     return row && { isOpen: row.isOpen };
   };
 
+  // Parts of every statement, made once: the driver makes a promise of each fragment.
+  const nothing = sql``;
+  const gate = sql`t`;
+  const unmoved = sql`anchor = anchor`;
+  const ungranted = noGrant(sql);
+
+  /** Of sessions that have a title, which stays: none is sealed for them any more. */
+  const titled = new WeakSet<SessionCipher>();
+  const titleFor = ({ sessionId }: Fence, opens: Batch["opens"], cipher: SessionCipher): Buffer | null =>
+    opens && !titled.has(cipher) ? cipher.seal(places.title(sessionId), opens.title) : null;
+
   // A repeated statement finds the anchor moved already, and leaves it.
   const moved = (anchor: Batch["anchor"]) =>
-    anchor === undefined
-      ? sql`anchor = anchor`
-      : sql`anchor = case anchor when ${anchor.from} then ${anchor.to} else anchor end`;
+    anchor === undefined ? unmoved : sql`anchor = case anchor when ${anchor.from} then ${anchor.to} else anchor end`;
 
   const fewer = (recorded: readonly CommandId[]) =>
-    recorded.length > 0 ? sql`, unrecorded_actions = unrecorded_actions - told.n` : sql``;
+    recorded.length > 0 ? sql`, unrecorded_actions = unrecorded_actions - told.n` : nothing;
 
   const append = async (fence: Fence, content: Written<Batch>, cipher: SessionCipher): Promise<void> => {
     const { turnId, opens, reserveSeq, anchor, recorded = [] } = content.batch;
     const changesSession =
       opens !== undefined || reserveSeq !== undefined || anchor !== undefined || recorded.length > 0;
-    const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
+    const title = titleFor(fence, opens, cipher);
     const [outcome] = await asked(sql<Outcome[]>`
       with o as (
         select id as session_id from sessions where ${held(sql, fence)}
@@ -86,47 +95,49 @@ export function postgresHistories({ sql, keys }: Database): Histories {
         }
       )${
         changesSession
-          ? sql`${recorded.length > 0 ? tells(sql, sql`t`, recorded) : sql``}, s as (
+          ? sql`${recorded.length > 0 ? tells(sql, gate, recorded) : nothing}, s as (
               update sessions set
                 turns = greatest(turns, ${opens?.n ?? 0}), title = coalesce(title, ${title}),
                 seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0}), ${moved(anchor)}${fewer(recorded)}
-              from t${recorded.length > 0 ? sql`, told` : sql``} where id = t.session_id
+              from t${recorded.length > 0 ? sql`, told` : nothing} where id = t.session_id
             )`
-          : sql``
-      }${batchWrites(sql, sql`t`, fence, content, cipher)}
+          : nothing
+      }${batchWrites(sql, gate, fence, content, cipher)}
       select (select count(*)::int from o) as owned, (select count(*)::int from t) as open`);
     judge(fence, turnId, outcome);
+    if (opens) titled.add(cipher);
   };
 
   const settle = async (fence: Fence, content: Written<Settlement>, cipher: SessionCipher): Promise<Settled> => {
     const { turnId, turn, outcome, nextSeq, opens, reserveSeq, anchor, recorded = [], asks } = content.batch;
-    const title = opens ? cipher.seal(places.title(fence.sessionId), opens.title) : null;
+    const title = titleFor(fence, opens, cipher);
     const [done] = await asked(sql<(Outcome & { readonly asked: number })[]>`
       with o as (
         select id, unsettled from sessions where ${held(sql, fence)} for no key update
       ), t as (
-        update inbox set state = 'settled', answer = ${sql.json({ outcome })}, body = null, ${noGrant(sql)} from o
+        update inbox set state = 'settled', answer = ${sql.json({ outcome })}, body = null, ${ungranted} from o
         where session_id = ${fence.sessionId} and turn_id = ${turnId} and state in ('waiting', 'running', 'cancelled')
         returning session_id
-      )${asks ? asking(sql, asks, cipher) : sql``}${recorded.length > 0 ? tells(sql, sql`t`, recorded) : sql``}, s as (
+      )${asks ? asking(sql, asks, cipher) : nothing}${recorded.length > 0 ? tells(sql, gate, recorded) : nothing}, s as (
         update sessions set
           unsettled = unsettled - 1,
-          status = case when unsettled > 1 then 'turning' ${asks ? sql`when a.asked is not null then 'awaiting'` : sql``}
+          status = case when unsettled > 1 then 'turning' ${asks ? sql`when a.asked is not null then 'awaiting'` : nothing}
             else 'resting' end,
           turns = greatest(turns, ${turn.n}), title = coalesce(title, ${title}), updated_at = now(),
           next_seq = ${nextSeq}, seq_reserved = greatest(seq_reserved, ${reserveSeq ?? 0}),
-          ${moved(anchor)}${asks ? sql`, ${points(sql)}` : sql``}${fewer(recorded)}
-        from t${asks ? sql` left join a on a.session_id = t.session_id` : sql``}${recorded.length > 0 ? sql`, told` : sql``}
+          ${moved(anchor)}${asks ? sql`, ${points(sql)}` : nothing}${fewer(recorded)}
+        from t${asks ? sql` left join a on a.session_id = t.session_id` : nothing}${recorded.length > 0 ? sql`, told` : nothing}
         where id = t.session_id
       ), b as (
         insert into blocks (session_id, turn_id, n, epoch, digest, body)
         select session_id, ${turnId}, ${turn.n}, ${fence.epoch}, ${content.digest},
           ${cipher.sealJson(places.blocks(turnId), content.turn)}
         from t
-      )${batchWrites(sql, sql`t`, fence, content, cipher)}
+      )${batchWrites(sql, gate, fence, content, cipher)}
       select (select count(*)::int from o) as owned, (select count(*)::int from t) as open,
         ${asks ? sql`(select count(*)::int from a)` : sql`0`} as asked`);
     judge(fence, turnId, done);
+    if (opens) titled.add(cipher);
     return { isOpen: done !== undefined && done.asked > 0 };
   };
 

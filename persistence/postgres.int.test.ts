@@ -131,8 +131,8 @@ async function sessionOfOldRelease(sql: Sql, ring: KeyRing) {
   ] as const;
   for (const [turnId, state] of states) {
     await sql`
-      insert into inbox (session_id, command_id, kind, ordinal, turn_id, digest, state)
-      values (${id}, ${newCommand()}, 'message', 1, ${turnId}, '', ${state})`;
+      insert into inbox (session_id, command_id, kind, ordinal, turn_id, digest, state, body)
+      values (${id}, ${newCommand()}, 'message', 1, ${turnId}, '', ${state}, ${state === "running" ? Buffer.of(1) : null})`;
     const body = cipher.seal({ table: "grants", column: "body", row: turnId }, grant);
     await sql`
       insert into grants (session_id, turn_id, expires_at, body)
