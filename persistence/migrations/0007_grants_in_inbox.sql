@@ -5,9 +5,10 @@ alter table inbox add column grant_body bytea, add column grant_expires_at times
 
 update inbox set grant_body = g.body, grant_expires_at = g.expires_at
 from grants g
-where inbox.session_id = g.session_id and inbox.turn_id = g.turn_id and inbox.body is not null;
+where inbox.session_id = g.session_id and inbox.turn_id = g.turn_id and inbox.state in ('waiting', 'running', 'cancelled');
 
 drop table grants;
 
--- The command itself goes when its turn ends.
-alter table inbox add constraint inbox_grant check (grant_body is null or body is not null);
+alter table inbox add constraint inbox_grant check (
+  (grant_body is null) = (grant_expires_at is null) and
+  (grant_body is null or state in ('waiting', 'running', 'cancelled')));

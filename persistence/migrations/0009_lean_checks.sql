@@ -1,21 +1,6 @@
--- A turn changes its session's row and its inbox row a few times: no index holds what changes there, so that most of
--- these writes touch none (they stay on their page), and no other index than the right one fits a fence or a command.
-
-drop index sessions_of_owner;
-create index sessions_of_owner on sessions (owner);
--- Work that waits is found by `inbox_open`.
-drop index sessions_with_work;
--- By id, not by node: a fence names both, and a node holds thousands.
-drop index sessions_held;
-create index sessions_held on sessions (id) where node is not null;
-alter table sessions set (fillfactor = 70);
-
--- A turn is looked for while it is open; `blocks` keeps two turns from having settled under one id.
-alter table inbox drop constraint inbox_session_id_turn_id_key;
-drop index inbox_open;
-
 -- The same checks as before, on the columns' types: the server reads a table's checks anew for every statement that
 -- writes it, also those of columns that it leaves alone.
+
 create domain session_status as text check (value in ('resting', 'turning', 'awaiting', 'hibernated'));
 create domain command_kind as text check (value in ('message', 'resolve', 'cancel'));
 create domain command_state as text check (value in ('waiting', 'running', 'cancelled', 'withdrawn', 'settled'));
@@ -27,10 +12,14 @@ alter table sessions
   alter column status type session_status,
   alter column unsettled type counter,
   alter column unrecorded_actions type counter;
+
+-- A turn that has ended has no command any more, and no grant.
+drop index inbox_open;
 alter table inbox
   drop constraint inbox_kind_check,
   drop constraint inbox_state_check,
+  drop constraint inbox_grant,
   alter column kind type command_kind,
-  alter column state type command_state;
-
+  alter column state type command_state,
+  add constraint inbox_grant check (grant_body is null or body is not null);
 create unique index inbox_open on inbox (session_id, turn_id) where state in ('waiting', 'running', 'cancelled');
