@@ -101,6 +101,27 @@ test("[D-06] a message that arrives as its turn ends with a question supersedes 
   expect([...met].sort()).toEqual(['{"isOpen":false}', '{"isOpen":true}']);
 });
 
+test("[IA12] a message whose sender knew nothing of the question, or of one that is gone, closes what is open and nothing else", async () => {
+  const met = new Set<string>();
+  for (let round = 0; round < ROUNDS; round++) {
+    const id = await newSession(store);
+    const { fence, asked } = await asks(store, id);
+    const messages = [false, true].map((isSomethingOpen) => admission(id, { ...by(fence), isSomethingOpen }));
+    const [first, second] = messages as [(typeof messages)[0], (typeof messages)[0]];
+    const results = await race(
+      round,
+      id,
+      () => store.inbox.admit(first),
+      () => other.inbox.admit(second),
+    );
+    expect(kindsOf(results)).toBe("admitted admitted");
+    met.add((await store.inbox.open(id)).map(({ turnId }) => (turnId === first.turnId ? "1" : "2")).join());
+    expect(await statusOf(id, asked)).toBe("superseded");
+    expect(await standing(scene, id)).toEqual({ status: "turning", unsettled: 2, ...none });
+  }
+  expect([...met].sort()).toEqual(["1,2", "2,1"]);
+});
+
 test("[IA10] an answer that is sent before its question is durable is refused without a trace, and taken afterwards", async () => {
   const id = await newSession(store);
   const { fence, turnId } = await admitted(store, id);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SessionId, TurnId } from "../machines/ids.ts";
 import type { AdmitInput, ModelCallRow } from "./store.ts";
+import { inOrder } from "./testing/questions.ts";
 import {
   admission,
   admitted,
@@ -57,6 +58,25 @@ test("[GR2] refresh renews the grants of unsettled turns, for the owner only, an
   expect(await Promise.all(all)).toEqual([undefined, grant(grantOf("new")), grant(grantOf("new"))]);
   await store.grants.revoke(id);
   expect(await store.grants.find(id, second.turnId)).toBe(undefined);
+});
+
+test("[GR5] a refresh that waits while a turn settles gives that one no grant, and the next one its own", async () => {
+  const { store } = scene;
+  const id = await newSession(store);
+  const { fence, turnId } = await admitted(store, id, { grant: grantOf("old") });
+  const next = admission(id, { ...by(fence), grant: grantOf("old") });
+  await store.inbox.admit(next);
+  const other = await scene.node();
+  const results = await inOrder(
+    scene,
+    id,
+    () => store.histories.settle(fence, settlement(turnId, 1)),
+    () => other.grants.refresh(id, rivera, grantOf("new")),
+  );
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
+  expect(await store.grants.find(id, next.turnId)).toEqual(grant(grantOf("new")));
+  const [ended] = await scene.sql`select state, grant_body, grant_expires_at from inbox where turn_id = ${turnId}`;
+  expect(ended).toEqual({ state: "settled", grant_body: null, grant_expires_at: null });
 });
 
 test("[GR3] a grant of another user than the owner is never stored", async () => {
