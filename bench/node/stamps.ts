@@ -22,10 +22,8 @@ export function stamped(conversations: Conversations): {
       if (signal.kind === "turn_completed") ended = true;
       else if (signal.kind === "state_changed" && ended) {
         ended = false;
-        // The gateway hands frames to the network when the code that makes them has nothing left to do.
-        process.nextTick(() => {
-          stamps.last = performance.now() - began;
-        });
+        // The gateway hands this frame over to the network before it returns.
+        stamps.last = performance.now() - began;
       }
     },
     close: (code, reason) => sink.close(code, reason),

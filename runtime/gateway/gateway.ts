@@ -152,6 +152,7 @@ function wireOf(ws: WebSocket<Carried>, isOpen: () => boolean): SocketWire {
   const together = new Together({ send: (frame) => void ws.send(frame), cork: (work) => void ws.cork(work), isOpen });
   return {
     send: (frame) => together.send(frame),
+    flush: () => together.flush(),
     // Without the little that waits to leave together: it waits for us, not for the client.
     buffered: () => ws.getBufferedAmount(),
     end(code, reason) {

@@ -15,7 +15,11 @@ import type { Timers } from "./timers.ts";
 export type Seat = { readonly sessionId: SessionId; readonly caller: Caller; readonly after?: number };
 
 /** A native socket, valid until `end` was called or it closed by itself. */
-export type SocketWire = Wire & { end(code: number, reason: string): void };
+export type SocketWire = Wire & {
+  /** What was sent leaves now, not when the code that runs has nothing left to do. */
+  flush(): void;
+  end(code: number, reason: string): void;
+};
 
 export interface Socket {
   frame(text: string, bytes: number): void;
@@ -148,6 +152,8 @@ export function openSocket(wire: SocketWire, seat: Seat, services: Services, tim
     }
     heartbeat.sent();
     if (!outbox.push(signal)) end(4413, "too slow");
+    // It ends what is told together, and people wait for it.
+    else if (signal.kind === "state_changed") wire.flush();
   }
 
   function tell<K extends PlainKind>(kind: K, data: SignalData<K>): void {
