@@ -165,7 +165,14 @@ test("[H-04] connections that the server ends, idle or busy, are replaced; what 
   await blocker`select from sessions where id = ${id} for update`;
   const cut = store.sessions.take(id, newNode(), 1_000).catch((error: unknown) => error);
   await expect
-    .poll(async () => (await blocker`select from pg_locks where not granted`).length, { interval: 5 })
+    .poll(
+      async () =>
+        (
+          await blocker`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        ).length,
+      { interval: 5 },
+    )
     .toBeGreaterThan(0);
   await blocker`
     select pg_terminate_backend(pid) from pg_stat_activity
