@@ -160,20 +160,14 @@ test("[H-04] connections that the server ends, idle or busy, are replaced; what 
       .toBeGreaterThan(0);
   }
   // A statement that is cut while it waits for a lock.
+  const someoneWaits = async () =>
+    (await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length >
+    0;
   const blocker = await sql.reserve();
   await blocker`begin`;
   await blocker`select from sessions where id = ${id} for update`;
   const cut = store.sessions.take(id, newNode(), 1_000).catch((error: unknown) => error);
-  await expect
-    .poll(
-      async () =>
-        (
-          await blocker`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-        ).length,
-      { interval: 5 },
-    )
-    .toBeGreaterThan(0);
+  await expect.poll(someoneWaits, { interval: 5 }).toBe(true);
   await blocker`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock'`;
