@@ -38,7 +38,8 @@ const streams = (pieces: readonly string[]): Move =>
       yield { type: "text", delta };
       await breathe();
     }
-    for await (const event of says(pieces.join(""))(request, signal, turn)) if (event.type === "end") yield event;
+    const whole = says(pieces.join(""), { atOnce: true })(request, signal, turn);
+    for await (const event of whole) if (event.type === "end") yield event;
   };
 const small = EVERY.slice(1).map((n) => `½ 妊娠 ${n} 👩‍⚕️ `);
 

@@ -3,6 +3,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { SessionId } from "../../machines/ids.ts";
 import { decides, type Move, says, scriptedModel } from "../models/scripted.ts";
+import { gate } from "../sessions/testing/held.ts";
 import { database, node } from "../sessions/testing/scene.ts";
 import { type Client, connect, upgradeStatus } from "./testing/client.ts";
 import { type Stage, startStage } from "./testing/stage.ts";
@@ -18,16 +19,21 @@ afterAll(() => db.end());
 const COUNT = 300;
 const answerTo = (said: string) => Array.from({ length: COUNT }, (_, n) => `${said} ${n} `);
 
+/** Before which pieces the answers wait: until both are under way, then until one socket has left. */
+const halts = { 20: gate(), 150: gate() };
+
 /** Repeats what was said, in pieces, each in its own round of the event loop: two answers overlap. */
 const repeats: Move = decides(({ entries }) => {
   const last = entries.findLast((entry) => entry.kind === "user");
   const pieces = answerTo(last?.kind === "user" ? last.text : "");
   return async function* (request, signal, turn) {
-    for (const delta of pieces) {
+    for (const [n, delta] of pieces.entries()) {
+      if (n === 20 || n === 150) await halts[n].opened;
       yield { type: "text", delta };
       await breathe();
     }
-    for await (const event of says(pieces.join(""))(request, signal, turn)) if (event.type === "end") yield event;
+    const whole = says(pieces.join(""), { atOnce: true })(request, signal, turn);
+    for await (const event of whole) if (event.type === "end") yield event;
   };
 });
 
@@ -49,18 +55,19 @@ test("E-09 two answers at once on two sockets never mix; the one that is left go
   await vi.waitFor(() => expect(deltas(first).length).toBeGreaterThan(10), { interval: 1 });
   const second = await join("second");
   await vi.waitFor(() => expect(deltas(second).length).toBeGreaterThan(10), { interval: 1 });
-  const seen = deltas(first).length;
+  halts[20].open();
+  await vi.waitFor(() => expect([first, second].map((one) => deltas(one).length)).toEqual([150, 150]), { interval: 1 });
   first.socket.close();
   await first.closed;
   await vi.waitFor(() => expect(one.directory.audience(first.id as SessionId).size).toBe(0), { interval: 1 });
   expect(one.directory.resident(first.id as SessionId)?.run?.live.turnId).toEqual(expect.any(String));
   const left = first.frames.length;
-  expect(seen).toBeLessThan(COUNT);
+  halts[150].open();
   await vi.waitFor(() => expect(second.frames.map(({ kind }) => kind)).toContain("turn_completed"));
   await one.directory.whenEmpty();
   expect(first.frames).toHaveLength(left);
   expect(deltas(second)).toEqual(answerTo("second"));
-  expect(deltas(first)).toEqual(answerTo("first").slice(0, deltas(first).length));
+  expect(deltas(first)).toEqual(answerTo("first").slice(0, 150));
   for (const client of [first, second])
     expect(new Set(client.frames.map(({ session_id }) => session_id))).toEqual(new Set([client.id]));
   expect(await turnsOf(first.id)).toEqual([["completed", answerTo("first").join("")]]);
