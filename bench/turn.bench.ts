@@ -6,7 +6,7 @@ import { runtimeTurn } from "./turn/runtime.ts";
 export const turnBench: Bench = {
   name: "turn",
   question: "what does one turn cost beside one durable insert, and beside the bare SDK calls it makes?",
-  samples: 40,
+  samples: 100,
   async run(setup) {
     const runtime = await runtimeTurn(setup);
     await setup.ends.closeAll();

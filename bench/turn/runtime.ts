@@ -11,7 +11,10 @@ import { Profile } from "./profile.ts";
 
 /** What a turn may cost, in durable inserts. */
 const BUDGET = 6;
-const WARM_TURNS = 60;
+/** A process compiles what it runs often: that goes on for so many turns, and a server has them behind it in a minute. */
+const WARM_TURNS = 2_000;
+/** What a process that has just begun takes, for whoever asks. */
+const COLD_TURNS = 40;
 const SIZES = [
   { turns: 50, sessions: 4 },
   { turns: 200, sessions: 2 },
@@ -26,8 +29,10 @@ export async function runtimeTurn(setup: Setup): Promise<Report> {
   const { ends, say, samples } = setup;
   say("starting a node in this process");
   const node = await startBenchNode(setup);
-  say(`warming up, then growing histories of ${SIZES.map(({ turns }) => turns).join(" and ")} turns`);
+  const cold = await firstTurns(node, ends);
+  say(`warming up with ${WARM_TURNS} turns`);
   await grow(node, { count: 2, turns: WARM_TURNS / 2, ends });
+  say(`growing histories of ${SIZES.map(({ turns }) => turns).join(" and ")} turns`);
   const before = await written(node);
   const grown = await Promise.all(SIZES.map(({ turns, sessions }) => grow(node, { count: sessions, turns, ends })));
   const perTurn = bytesBetween(before, await written(node));
@@ -65,9 +70,27 @@ export async function runtimeTurn(setup: Setup): Promise<Report> {
         what: "written a turn",
         value: `${amount(perTurn.stored, "bytes")} sealed (the insert's size), ${amount(perTurn.wal, "bytes")} of WAL`,
       },
+      {
+        what: "warmed up",
+        value: `with ${WARM_TURNS} turns; the first ${COLD_TURNS} of the process took ${amount(cold, "ms")} at the median`,
+      },
       ...[...asleep, ...resident].map(({ what, profile }) => ({ what: `  ${what}`, value: profile.line() })),
     ],
   };
+}
+
+/** Milliseconds of a turn before the process has compiled what it runs, at the median. */
+async function firstTurns(node: BenchNode, ends: Setup["ends"]): Promise<number> {
+  const talker = await Talker.open(node);
+  const end = ends.add("client", () => talker.close());
+  const took: number[] = [];
+  for (let turn = 0; turn < COLD_TURNS; turn += 1) {
+    await talker.turn(QUESTION);
+    took.push(node.stamps.last);
+    await talker.asleep();
+  }
+  await end();
+  return median(took);
 }
 
 /** A first turn: the session is made just before. */
