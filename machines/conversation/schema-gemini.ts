@@ -69,7 +69,8 @@ function translated(inputSchema: Readonly<Record<string, unknown>>): Translated 
 
 /**
  * Declarations in the restricted form that Gemini's `parameters` takes. A tool whose schema can't be told is left out
- * and named in `leftOut`; the original schema stays what arguments are checked against.
+ * and named in `leftOut`; the original schema stays what arguments are checked against. Parameters are shared by all
+ * requests: whoever rewrites them in place takes a copy.
  */
 export function geminiTools(tools: readonly ToolDeclaration[]): {
   readonly declarations: FunctionDeclaration[];
@@ -83,8 +84,7 @@ export function geminiTools(tools: readonly ToolDeclaration[]): {
     try {
       if (seen.has(name)) throw new SchemaRefused("a tool of this name is declared already");
       const { parameters } = translated(inputSchema);
-      // A copy: the SDK rewrites declarations in place.
-      declarations.push({ name, description, ...(parameters && { parameters: structuredClone(parameters) }) });
+      declarations.push({ name, description, ...(parameters && { parameters }) });
       seen.add(name);
     } catch (error) {
       if (!(error instanceof SchemaRefused)) throw error;

@@ -11,8 +11,8 @@ export function canonical(value: unknown): string {
   );
 }
 
-/** One finished step of a turn: what was called and what came back, as one comparable text. */
-type Step = { readonly fingerprint: string; readonly unknownOnly: boolean };
+/** One finished step of a turn. `fingerprint` makes one comparable text of what was called and what came back. */
+type Step = { fingerprint(): string; readonly unknownOnly: boolean };
 
 /** Added to a result that closes the last repetition the model may make; not a part of what is compared. */
 export const LOOP_NOTE =
@@ -35,9 +35,10 @@ function stepsOf(entries: readonly Entry[]): readonly Step[] {
       .filter((later): later is ToolResultEntry => later.kind === "tool_result");
     const resultOf = (id: string) => results.find((result) => result.callId === id);
     steps.push({
-      fingerprint: canonical(
-        calls.map((call) => [call.name, call.args, comparable(resultOf(call.callId)?.text ?? "", call.callId)]),
-      ),
+      fingerprint: () =>
+        canonical(
+          calls.map((call) => [call.name, call.args, comparable(resultOf(call.callId)?.text ?? "", call.callId)]),
+        ),
       unknownOnly: calls.every((call) => resultOf(call.callId)?.unknownTool === true),
     });
   });
@@ -49,7 +50,9 @@ export function streaks(entries: readonly Entry[]): Pick<Progress, "repeats" | "
   const steps = stepsOf(entries).toReversed();
   const last = steps[0];
   if (last === undefined) return { repeats: 0, unknownSteps: 0 };
-  const differs = steps.findIndex((step) => step.fingerprint !== last.fingerprint);
+  // A first step repeats nothing: most turns have no other that calls anything.
+  const fingerprint = steps.length > 1 ? last.fingerprint() : "";
+  const differs = steps.findIndex((step) => step !== last && step.fingerprint() !== fingerprint);
   const known = steps.findIndex((step) => !step.unknownOnly);
   return {
     repeats: differs === -1 ? steps.length : differs,

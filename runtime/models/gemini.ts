@@ -71,7 +71,8 @@ export function geminiModel(options: GeminiOptions): Model {
             config: {
               ...generation,
               ...(systemInstruction && { systemInstruction }),
-              ...(tools && { tools: tools as Tool[] }),
+              // The SDK rewrites declarations in place, and these are every request's.
+              ...(tools && { tools: structuredClone(tools) as Tool[] }),
               abortSignal: call.signal,
               automaticFunctionCalling: { disable: true },
               automaticContinuation: false,

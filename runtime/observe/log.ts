@@ -79,7 +79,7 @@ export type LogOptions = {
 };
 
 /** Lines go out together once there are so many bytes of them, or so many milliseconds later. */
-const TOGETHER_BYTES = 4_096;
+const TOGETHER_BYTES = 8_192;
 const TOGETHER_MS = 200;
 
 /**
