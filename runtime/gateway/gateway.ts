@@ -66,7 +66,7 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
       natives.add(ws);
       const carried = ws.getUserData();
       carried.socket = openSocket(
-        wireOf(ws, () => natives.has(ws)),
+        wireOf(ws, () => natives.has(ws), log),
         carried.seat,
         services,
         timers,
@@ -148,16 +148,27 @@ function accept(res: HttpResponse, hello: Hello, seat: Seat, context: us_socket_
   else upgrade();
 }
 
-function wireOf(ws: WebSocket<Carried>, isOpen: () => boolean): SocketWire {
-  const together = new Together({ send: (frame) => void ws.send(frame), cork: (work) => void ws.cork(work), isOpen });
+function wireOf(ws: WebSocket<Carried>, isOpen: () => boolean, log: GatewayServices["log"]): SocketWire {
+  const together = new Together({
+    send: (frame) => void ws.send(frame),
+    cork: (work) => void ws.cork(work),
+    isOpen,
+    failed(err) {
+      log.error("send failed", { session_id: ws.getUserData().seat.sessionId, err });
+      // Its `close` gives up all that belongs to the socket; the client comes back to what it missed.
+      if (isOpen()) ws.end(1012, "try again");
+    },
+  });
   return {
     send: (frame) => together.send(frame),
     flush: () => together.flush(),
     // Without the little that waits to leave together: it waits for us, not for the client.
-    buffered: () => ws.getBufferedAmount(),
+    // A connection that has ended takes nothing: it may end while a queue is handed over to it.
+    buffered: () => (isOpen() ? ws.getBufferedAmount() : Number.POSITIVE_INFINITY),
     end(code, reason) {
       together.flush();
-      ws.end(code, reason);
+      // Its last words may be what it failed at.
+      if (isOpen()) ws.end(code, reason);
     },
   };
 }

@@ -3,10 +3,12 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { Signal } from "../../machines/protocol/signals.ts";
 import { Refused } from "../sessions/conversations.ts";
 import type { GatewayServices } from "./services.ts";
+import { openSocket } from "./socket.ts";
 import { type Client, type ConnectOptions, connect } from "./testing/client.ts";
 import { type ManualTimers, manualTimers } from "./testing/manual-timers.ts";
 import { plain } from "./testing/memory-conversations.ts";
 import { LIMITS, loginOf, type Stage, startStage } from "./testing/stage.ts";
+import { Together } from "./together.ts";
 
 let stage: Stage;
 let timers: ManualTimers;
@@ -24,6 +26,9 @@ async function join(options: ConnectOptions = {}): Promise<Client & { readonly i
   expect(opened.kind).toBe("session_opened");
   return Object.assign(client, { id: opened.session_id });
 }
+
+const nothing = () => {};
+const silentLog = { debug: nothing, info: nothing, warn: nothing, error: nothing, flush: async () => {} };
 
 const message = (text: string, id: string = randomUUID()) => ({ type: "message", id, text });
 const ping = (id: string = randomUUID()) => ({ type: "ping", id });
@@ -363,4 +368,48 @@ test("E-02 a client that is too slow is let go with 4413 and what it held is giv
   expect([stage.gateway.sockets(), stage.conversations.attached()]).toEqual([0, 0]);
   client.socket.resume();
   expect(await client.closed).toEqual({ code: 4413, reason: "too slow" });
+});
+
+test("[TO6] the frames that end a turn leave together and at once, ahead of the work that comes after it", async () => {
+  await open();
+  const { conversations } = stage;
+  const login = loginOf("rivera");
+  if (login.kind !== "principal") throw new TypeError("not a login");
+  const caller = { principal: login.principal, credential: { cookie: "user=rivera" } };
+  const sessionId = await conversations.create(caller);
+  const left: string[] = [];
+  /** The end of the code that runs now. */
+  const ends: (() => void)[] = [];
+  const native = {
+    send: (frame: string) => void left.push((JSON.parse(frame) as Signal).kind),
+    cork(work: () => void) {
+      left.push("together:");
+      work();
+    },
+    isOpen: () => true,
+    failed: (error: unknown) => expect.fail(String(error)),
+  };
+  const together = new Together(native, (work) => ends.push(work));
+  const wire = {
+    send: (frame: string) => together.send(frame),
+    flush: () => together.flush(),
+    buffered: () => 0,
+    end: () => expect.fail("ended"),
+  };
+  const services = { conversations, authenticate: async () => login, limits: LIMITS, log: silentLog };
+  const socket = openSocket(wire, { sessionId, caller }, services, timers);
+  const sink = await vi.waitFor(() => conversations.sinks(sessionId)[0] ?? expect.fail("not joined"));
+  for (const end of ends.splice(0)) end();
+  expect(left.splice(0)).toEqual(["session_opened"]);
+
+  const turn_id = randomUUID();
+  const usage = { input: 1, output: 1, thinking: 0, cached: 0 };
+  const numbered = { v: 1, session_id: sessionId, at: "t" } as const;
+  const data = { turn_id, outcome: "completed", usage, ms: 1, steps: 1 } as const;
+  sink.send({ ...numbered, kind: "turn_completed", seq: 1, turn_id, data });
+  expect(left).toEqual([]);
+  const state = { status: "resting", pending_interaction: null } as const;
+  sink.send({ ...numbered, kind: "state_changed", seq: 2, data: state });
+  expect(left).toEqual(["together:", "turn_completed", "state_changed"]);
+  socket.closed();
 });
