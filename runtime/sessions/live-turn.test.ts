@@ -115,6 +115,30 @@ describe("a turn that runs", () => {
     expect(live.snapshot().blocks[0]?.content).toEqual({ text: "Take 2 a day." });
   });
 
+  test("[LT7] a fault of text that leaves between two calls is told by the next one, once", () => {
+    const next: readonly ((live: LiveTurn) => void)[] = [
+      (live) => live.write("text", " more"),
+      (live) => live.keepStep(),
+    ];
+    for (const call of next) {
+      const { live, loop, audience, heard } = scene();
+      const broken = new TypeError("broken");
+      const sink = {
+        send: () => {
+          throw broken;
+        },
+        close: () => {},
+      };
+      live.write("text", "Take 2");
+      audience.join(sink);
+      loop.turn();
+      audience.leave(sink);
+      expect(() => call(live)).toThrow(broken);
+      live.finishOpen();
+      expect(heard.at(-1)?.kind).toBe("block_finished");
+    }
+  });
+
   test("[LT6] 60 lives: whoever joins at any moment is told nothing twice and ends with the blocks of all others", () => {
     for (let seed = 1; seed <= 60; seed += 1) {
       const random = new Random(seed);

@@ -48,6 +48,8 @@ export class LiveTurn {
   /** Text of the open block that no signal has carried yet: it is in no snapshot either, so that those agree with the numbers. */
   #unsent = "";
   #isFlushAsked = false;
+  /** Of text that left between two calls. The next call throws it, so that it fails this turn and not the process. */
+  #fault: { readonly error: unknown } | undefined;
 
   constructor(
     turn: { turnId: TurnId; n: number; cause: TurnCause; input: TurnInput },
@@ -64,6 +66,7 @@ export class LiveTurn {
 
   /** Appends to the block that streams, or begins one. Empty text shows nothing. */
   write(stream: Stream, text: string): void {
+    this.#tellFault();
     if (text.length === 0) return;
     if (this.#open?.type !== stream) {
       this.finishOpen();
@@ -99,6 +102,7 @@ export class LiveTurn {
   }
 
   finishOpen(): void {
+    this.#tellFault();
     this.#flush();
     const block = this.#open;
     this.#open = undefined;
@@ -173,8 +177,20 @@ export class LiveTurn {
     this.#isFlushAsked = true;
     this.#effects.soon(() => {
       this.#isFlushAsked = false;
-      if (!this.#effects.over.aborted) this.#flush();
+      if (this.#effects.over.aborted) return;
+      try {
+        this.#flush();
+      } catch (error) {
+        this.#fault = { error };
+      }
     });
+  }
+
+  /** Once: the settlement that it leads to goes its own way. */
+  #tellFault(): void {
+    const fault = this.#fault;
+    this.#fault = undefined;
+    if (fault !== undefined) throw fault.error;
   }
 
   /** Sends what the open block has grown by. */
