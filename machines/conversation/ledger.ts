@@ -10,7 +10,7 @@ import {
   partsTotal,
   UNMEASURED,
 } from "./budget.ts";
-import type { Entry, InteractionEntry, PlacedEntry } from "./entries.ts";
+import type { Entry, InteractionEntry, Measure, PlacedEntry } from "./entries.ts";
 import { stillUnresolved, unresolved } from "./interactions.ts";
 import { sentTokens } from "./media-tokens.ts";
 import { sent } from "./sent.ts";
@@ -29,6 +29,8 @@ export class Ledger {
   #unresolved: InteractionEntry | undefined;
   #tokens: number;
   #meter: Meter;
+  /** What a provider counted last, of the history. */
+  #measured: Measure | undefined;
   #anchor: number;
 
   constructor(history: readonly PlacedEntry[], anchor: number) {
@@ -40,7 +42,8 @@ export class Ledger {
     this.#account = new Account(this.#sent);
     this.#unresolved = unresolved(this.#storedEntries);
     this.#tokens = tokensOf(this.#history);
-    this.#meter = meterOf(history);
+    this.#measured = lastMeasured(this.#storedEntries);
+    this.#meter = ratioOf(this.#measured);
   }
 
   get anchor(): number {
@@ -77,6 +80,7 @@ export class Ledger {
       this.#tokens += one.tokens;
       this.#storedEntries.push(one.entry);
       this.#unresolved = stillUnresolved(this.#unresolved, one.entry);
+      this.#measured = measureIn(one.entry) ?? this.#measured;
       if (one.entry.kind === "summary") this.#moveTo(one.entry.to);
       else {
         this.#sent.push(one);
@@ -89,9 +93,8 @@ export class Ledger {
 
   /** Notes what the provider counted for the call whose answer was added last. */
   measure(fixed: Fixed): void {
-    const last = this.#history.at(-1)?.entry;
-    if (last?.kind !== "assistant" || last.measured === undefined) return;
-    this.#meter = measured(last.measured, partsTotal(this.#account.parts(fixed)));
+    const last = measureIn(this.#history.at(-1)?.entry);
+    if (last !== undefined) this.#meter = measured(last, partsTotal(this.#account.parts(fixed)));
   }
 
   /** Estimate of the next request before it is corrected. */
@@ -119,10 +122,9 @@ export class Ledger {
     return { used, reserve, window, foldable: Math.ceil(this.#meter.ratio * this.#account.foldable(running)) };
   }
 
-  /** The same as one that is made from `history`: for a session that slept and goes on. */
-  thawed(): this {
-    this.#meter = meterOf(this.#history);
-    return this;
+  /** From now on the figures are those of a ledger that is made from `history`: for a session that falls asleep. */
+  forgetBase(): void {
+    this.#meter = ratioOf(this.#measured);
   }
 
   /** Tokens as the provider counts them, as estimates. */
@@ -139,6 +141,7 @@ export class Ledger {
     this.#sentEntries = this.#sent.map(({ entry }) => entry);
     this.#account = new Account(this.#sent);
     this.#unresolved = unresolved(this.#storedEntries);
+    this.#measured = lastMeasured(this.#storedEntries);
     this.#meter = { ...this.#meter, base: undefined };
   }
 
@@ -150,8 +153,12 @@ export class Ledger {
 
 const tokensOf = (history: readonly PlacedEntry[]): number => history.reduce((sum, placed) => sum + placed.tokens, 0);
 
+const measureIn = (entry: Entry | undefined): Measure | undefined =>
+  entry?.kind === "assistant" ? entry.measured : undefined;
+
+const lastMeasured = (entries: readonly Entry[]): Measure | undefined =>
+  measureIn(entries.findLast((entry) => measureIn(entry) !== undefined));
+
 /** Only the ratio: what the fixed parts were when the last call was made is not known any more. */
-function meterOf(history: readonly PlacedEntry[]): Meter {
-  const last = history.findLast(({ entry }) => entry.kind === "assistant" && entry.measured !== undefined)?.entry;
-  return last?.kind === "assistant" && last.measured ? { ...measured(last.measured, 0), base: undefined } : UNMEASURED;
-}
+const ratioOf = (measure: Measure | undefined): Meter =>
+  measure === undefined ? UNMEASURED : { ...measured(measure, 0), base: undefined };

@@ -56,10 +56,23 @@ test("[SL2] a session that anyone else owned, that died, or whose anchor moved i
 });
 
 test("[SL3] it holds no more than its bound; the oldest go first, one that is too large is not kept", () => {
-  const slept = new Slept(100);
+  const slept = new Slept(600);
   slept.keep(a, asleep(60, 1));
   slept.keep(b, asleep(60, 1));
   expect([slept.take(taken(a, 2)), slept.take(taken(b, 2))?.ledger.tokens]).toEqual([undefined, 60]);
-  slept.keep(a, asleep(101, 1));
+  slept.keep(a, asleep(300, 1));
   expect(slept.take(taken(a, 2))).toBe(undefined);
+});
+
+test("[SL4] conversations of a few words are bounded in number too, and what is taken makes room again", () => {
+  const slept = new Slept(10_000);
+  const ids = Array.from({ length: 100 }, (_, n) =>
+    sessionId(`00000000-0000-4000-8000-${String(n).padStart(12, "0")}`),
+  );
+  const kept = () => ids.filter((id) => slept.look(id) !== undefined);
+  for (const id of ids) slept.keep(id, asleep(1));
+  expect(kept()).toEqual(ids.slice(-28));
+  for (const id of ids) slept.take(taken(id as never, 8));
+  for (const id of ids.slice(0, 28)) slept.keep(id, asleep(1));
+  expect(kept()).toEqual(ids.slice(0, 28));
 });
