@@ -10,9 +10,7 @@ const HEAD = /^<skill name="([a-z0-9_-]+)" version="([0-9a-f]+)">\n/;
 export function loadedSkills(entries: readonly Entry[], skills: Skills, flags: readonly string[]): Set<string> {
   const loaded = new Set<string>();
   for (const entry of entries) {
-    const bodies = bodiesOf(entry);
-    if (bodies === NONE) continue;
-    for (const text of bodies) {
+    for (const text of bodiesOf(entry)) {
       const [, name, version] = HEAD.exec(text) ?? [];
       if (name !== undefined && version === skills.version(name, flags)) loaded.add(name);
     }
