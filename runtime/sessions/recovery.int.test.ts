@@ -141,6 +141,26 @@ describe("recovery", () => {
     expect(await turnsOf(id)).toEqual([{ cause: "recovery", outcome: "completed", text: "ok: written" }]);
   });
 
+  test("[SE17] a call that was read-only then and is a write without a key now is not made again", async () => {
+    const look = actsThenHangs({ name: "look_up", readOnly: true });
+    const { first, id, client: before } = await begin({ model: scriptedModel(calls("look_up")), tools: [look.tool] });
+    await before.say("look it up");
+    await look.effect;
+    await first.directory.resident(id)?.flush();
+    kill(first);
+    const write: ToolScript = { ...look.answers, readOnly: false, repeatable: false };
+    const { client } = await restart(id, { model: scriptedModel(results), tools: [write] });
+    await client.asleep();
+    expect(look.keys.length).toBe(1);
+    expect(await turnsOf(id)).toEqual([
+      {
+        cause: "recovery",
+        outcome: "completed",
+        text: "unknown: The outcome of this call is unknown: the server restarted after it was sent. It may have had its effect; check before you try again.",
+      },
+    ]);
+  });
+
   test("D-08 reasoning: a model call that was in flight is asked again, and its text is shown once", async () => {
     const { first, id, client: before } = await begin({ model: scriptedModel(hangs("You could tr")) });
     await before.say("what helps?");

@@ -113,7 +113,8 @@ async function outcomeOf(batch: Batch, call: ToolCall): Promise<Outcome> {
   const tool = run.capabilities.toolbox.find(call.name);
   const isOurs = run.made.has(call.callId);
   const intent = batch.inherited.get(call.callId);
-  // What the intent says counts, not what the tool says of itself today. Without one it was read-only when it was made.
+  // What the intent says counts, not what the tool says of itself today. Without one the call was read-only when it was made;
+  // it may have been a write all the same, so today's mark is trusted over that one.
   const traits = intent ?? tool?.traits;
   if (!isOurs && traits && !traits.readOnly && !traits.repeatable) return { kind: "unknown", text: UNKNOWN_OUTCOME };
   // One statement has made the call and its intent durable before it leaves (DESIGN §4.5).
