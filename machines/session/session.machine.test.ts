@@ -14,7 +14,14 @@ const id = sessionId("00000000-0000-4000-8000-00000000000a");
 const a = turnId("00000000-0000-4000-8000-000000000001");
 const b = turnId("00000000-0000-4000-8000-000000000002");
 const limits = { steps: 3, ms: 1_000, tokens: 1_000, repeats: 3, unknownSteps: 3 };
-const input: SessionInput = { sessionId: id, queue: [], awaiting: false, hibernateAfterMs: 0, limits };
+const input: SessionInput = {
+  sessionId: id,
+  queue: [],
+  awaiting: false,
+  draining: false,
+  hibernateAfterMs: 0,
+  limits,
+};
 const EVENTS = ["message.admitted", "turn.withdrawn", "turn.cancel", "drain.begin", "drain.park"];
 
 class Lost extends Failure {
@@ -127,7 +134,9 @@ describe("session", () => {
     actor.send({ type: "drain.begin" });
     end("completed");
     await at(actor, "parked");
-    expect(ran).toEqual([a]);
+    const late = scene(async () => "busy", { ...input, queue: [a], draining: true });
+    await at(late.actor.start(), "parked");
+    expect([ran, late.ran]).toEqual([[a], []]);
   });
 
   test("[SS7] at rest a drain puts the session to sleep at once; what can't be stored is said", async () => {

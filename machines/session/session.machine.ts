@@ -81,7 +81,7 @@ const withdrawn = {
 
 export const sessionMachine = session.createMachine({
   id: rules.SESSION_MACHINE,
-  context: ({ input }) => ({ ...input, running: null, draining: false, restless: 0, backOff: input.backOff ?? null }),
+  context: ({ input }) => ({ ...input, running: null, restless: 0, backOff: input.backOff ?? null }),
   initial: "deciding",
   states: {
     deciding: {

@@ -23,7 +23,11 @@ export type SessionContext = {
   readonly limits: TurnLimits;
 };
 
-export type SessionInput = Pick<SessionContext, "sessionId" | "queue" | "awaiting" | "hibernateAfterMs" | "limits"> & {
+/** `draining`: the node drains already, so nothing starts. */
+export type SessionInput = Pick<
+  SessionContext,
+  "sessionId" | "queue" | "awaiting" | "draining" | "hibernateAfterMs" | "limits"
+> & {
   /** Of the chart that slept before. */
   readonly backOff?: BackOff | null;
 };

@@ -169,7 +169,7 @@ export class Directory {
 
   #input(sessionId: SessionId, queue: readonly TurnId[], awaiting: boolean): SessionInput {
     const { hibernateAfterMs, limits } = this.#world.settings;
-    return { sessionId, queue, awaiting, hibernateAfterMs, limits };
+    return { sessionId, queue, awaiting, draining: this.#draining, hibernateAfterMs, limits };
   }
 
   /** Makes a session that this node has just taken resident. Throws `Refused` when it can't be read. */
@@ -202,7 +202,8 @@ export class Directory {
       );
       const thawed = asleep ? { ...now, backOff: asleep.backOff } : thawedInput(taken, now);
       const resident =
-        prepared && asleep && fits(prepared, taken, asleep, audience)
+        // A drain that began meanwhile has not reached what was made before it.
+        prepared && asleep && !this.#draining && fits(prepared, taken, asleep, audience)
           ? prepared
           : made(this.#world, taken, asleep?.ledger ?? new Ledger(history, taken.anchor), audience, thawed ?? now);
       if (admitted) resident.callers.set(admitted.row.turnId, admitted.caller);
@@ -327,8 +328,6 @@ export class Directory {
       if (this.#endings.get(resident.id) === ended) this.#endings.delete(resident.id);
     });
     actor.start();
-    // A drain that began while it was being read has not reached it.
-    if (this.#draining) actor.send({ type: "drain.begin" });
     if (this.#parking) park(resident);
     if (rows.size === 0) resident.tellResync([]);
   }

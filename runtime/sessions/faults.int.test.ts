@@ -144,18 +144,18 @@ describe("faults of one session", () => {
     await before.client.asleep();
     const { id } = before;
     const held = holding(db.store, "histories.load", "after");
-    const { conversations, directory } = node(held.store, { model: scriptedModel(hangs("half")) });
+    const model = scriptedModel(echo);
+    const { conversations, directory } = node(held.store, { model });
     const client = await Client.open(conversations, id);
     held.arm();
     const asked = client.say("two");
     await held.arrived;
     directory.beginDrain();
-    await directory.park();
     held.go();
     const receipt = await asked;
     await directory.whenEmpty();
-    const [row] = await db.sql`select node, unsettled from sessions where id = ${id}`;
-    expect([receipt.kind, row?.["node"], row?.["unsettled"]]).toEqual(["message_accepted", null, 1]);
+    const rows = await db.sql`select node, unsettled from sessions where id = ${id}`;
+    expect([receipt.kind, [...rows], model.requests]).toEqual(["message_accepted", [{ node: null, unsettled: 1 }], []]);
   });
 
   test("[SE39] erasing a session whose turn runs ends its clients with the word that it is gone", async () => {
