@@ -15,7 +15,7 @@ import {
 import { PAGE } from "./attaching.ts";
 import { Audience } from "./audience.ts";
 import { type Caller, Refused } from "./conversations.ts";
-import { made } from "./made.ts";
+import { makeResident } from "./make-resident.ts";
 import { type Resident, type Row, rowOf } from "./resident.ts";
 import { Setbacks } from "./setbacks.ts";
 import { type Asleep, Slept } from "./slept.ts";
@@ -82,7 +82,7 @@ export class Directory {
   /** The right to write a session, while its actor lives here. */
   fenceOf(id: SessionId): Fence | undefined {
     const resident = this.#residents.get(id);
-    return resident?.actor?.getSnapshot().status === "active" ? resident.fence : undefined;
+    return resident?.actor.getSnapshot().status === "active" ? resident.fence : undefined;
   }
 
   audience(id: SessionId): Audience {
@@ -164,7 +164,7 @@ export class Directory {
     const { ledger, backOff, turns, epoch } = asleep;
     const fence = { sessionId, node: world.node, epoch: epoch + 1 };
     const input = { ...this.#input(sessionId, [turn], false), backOff };
-    return made(world, { fence, owner, turns, unrecordedActions: false }, ledger, audience, input);
+    return makeResident(world, { fence, owner, turns, unrecordedActions: false }, ledger, audience, input);
   }
 
   #input(sessionId: SessionId, queue: readonly TurnId[], awaiting: boolean): SessionInput {
@@ -205,7 +205,13 @@ export class Directory {
         // A drain that began meanwhile has not reached what was made before it.
         prepared && asleep && !this.#draining && fits(prepared, taken, asleep, audience)
           ? prepared
-          : made(this.#world, taken, asleep?.ledger ?? new Ledger(history, taken.anchor), audience, thawed ?? now);
+          : makeResident(
+              this.#world,
+              taken,
+              asleep?.ledger ?? new Ledger(history, taken.anchor),
+              audience,
+              thawed ?? now,
+            );
       if (admitted) resident.callers.set(admitted.row.turnId, admitted.caller);
       for (const row of rows) resident.rows.set(row.turnId, row);
       if (acting) resident.acting.hold(acting);
@@ -277,7 +283,7 @@ export class Directory {
   /** Another node owns the session now: nothing of it may be written here any more. */
   drop(resident: Resident): void {
     if (this.#residents.get(resident.id) !== resident) return;
-    resident.actor?.stop();
+    resident.actor.stop();
     this.#residents.delete(resident.id);
     resident.audience.dismiss(1012, "the session moved to another node");
     this.#log("session.lost", resident.id);
@@ -286,14 +292,14 @@ export class Directory {
   /** The session is being erased: its actor stops, and what it still writes finds nothing. */
   evict(id: SessionId): void {
     this.#slept.forget(id);
-    this.#residents.get(id)?.actor?.stop();
+    this.#residents.get(id)?.actor.stop();
     this.#residents.delete(id);
   }
 
   /** From now on no turn starts here; the ones that run go on. */
   beginDrain(): void {
     this.#draining = true;
-    for (const resident of this.#residents.values()) resident.actor?.send({ type: "drain.begin" });
+    for (const resident of this.#residents.values()) resident.actor.send({ type: "drain.begin" });
   }
 
   /** Leaves running turns to the next owner; resolves with the sessions that could not be saved. */
@@ -311,7 +317,6 @@ export class Directory {
 
   #start(resident: Resident): void {
     const { actor, rows } = resident;
-    if (actor === undefined) throw new TypeError("a resident without a chart can't start");
     this.#residents.set(resident.id, resident);
     const end = new Promise<Ended>((resolve) => {
       actor.subscribe({
@@ -343,7 +348,7 @@ export class Directory {
           epoch: resident.fence.epoch,
           ledger: resident.ledger,
           turns: resident.turns,
-          backOff: resident.actor?.getSnapshot().context.backOff ?? null,
+          backOff: resident.actor.getSnapshot().context.backOff,
         });
         break;
       case "lost":
@@ -413,7 +418,7 @@ function thawedInput({ frozen }: Taken, input: SessionInput): SessionInput | und
 
 function park(resident: Resident): void {
   resident.parking.abort();
-  resident.actor?.send({ type: "drain.park" });
+  resident.actor.send({ type: "drain.park" });
 }
 
 const readRow =

@@ -102,13 +102,14 @@ export class Resident {
   /** Turns opened so far. */
   turns: number;
   run: Run | undefined;
-  actor: Actor<typeof sessionMachine> | undefined;
+  readonly actor: Actor<typeof sessionMachine>;
   /** A cancel that is being made durable: the settlement waits for its answer. */
   cancelling: Promise<readonly TurnId[] | undefined> | undefined;
   /** Settled turns to show first, after a take-over from an owner that did not go to sleep in order; actions of any turn. */
   resync: { readonly turns: readonly Turn[]; actions: Actions } | undefined;
 
-  constructor(world: World, seat: Seat, ledger: Ledger, audience: Audience) {
+  constructor(world: World, seat: Seat, ledger: Ledger, audience: Audience, actor: Actor<typeof sessionMachine>) {
+    this.actor = actor;
     this.fence = seat.fence;
     this.owner = seat.owner;
     this.audience = audience;
@@ -165,12 +166,12 @@ export class Resident {
 
   /** The turn that the chart runs, from its start on: `run` is there only once it was opened. */
   get runningId(): TurnId | undefined {
-    return this.actor?.getSnapshot().context.running ?? undefined;
+    return this.actor.getSnapshot().context.running ?? undefined;
   }
 
   /** The chart of the turn that runs. */
   get #turn() {
-    const turn = this.actor?.getSnapshot().children["turn"]?.getSnapshot();
+    const turn = this.actor.getSnapshot().children["turn"]?.getSnapshot();
     return turn !== undefined && "value" in turn ? (turn as SnapshotFrom<typeof turnMachine>) : undefined;
   }
 
@@ -224,7 +225,7 @@ export class Resident {
     if (this.rows.has(row.turnId) || this.#ended.has(row.turnId)) return;
     this.rows.set(row.turnId, row);
     this.closeOpen(row);
-    this.actor?.send({ type: "message.admitted", turnId: row.turnId });
+    this.actor.send({ type: "message.admitted", turnId: row.turnId });
   }
 
   /** A command that was admitted has closed what was open. */

@@ -1,11 +1,12 @@
 import { createActor } from "xstate";
 import type { Ledger } from "../../machines/conversation/ledger.ts";
 import type { Clock } from "../../machines/effects.ts";
-import { type Port, PortsBySystem } from "../../machines/ports.ts";
+import { PortsBySystem } from "../../machines/ports.ts";
 import { type SessionPorts, sessionMachine } from "../../machines/session/session.machine.ts";
 import type { SessionInput } from "../../machines/session/session.rules.ts";
 import { type TurnPorts, turnMachine } from "../../machines/turn/turn.machine.ts";
 import type { Audience } from "./audience.ts";
+import { endingWith } from "./ending.ts";
 import { askModel } from "./ports/ask-model.ts";
 import { compact } from "./ports/compact.ts";
 import { expire } from "./ports/expire.ts";
@@ -27,16 +28,16 @@ const chart = sessionMachine.provide({
 });
 
 /** A resident with its chart, which is not started: it has had no effect yet, so one that is not needed is let go. */
-export function made(world: World, seat: Seat, ledger: Ledger, audience: Audience, input: SessionInput): Resident {
-  const resident = new Resident(world, seat, ledger, audience);
-  // A chart that crashed leaves its turn's chart running: its ports end with the resident all the same.
-  const ending =
-    <In, Out>(port: Port<In, Out>): Port<In, Out> =>
-    async (given, signal) => {
-      resident.over.signal.throwIfAborted();
-      return await port(given, AbortSignal.any([signal, resident.over.signal]));
-    };
+export function makeResident(
+  world: World,
+  seat: Seat,
+  ledger: Ledger,
+  audience: Audience,
+  input: SessionInput,
+): Resident {
   const actor = createActor(chart, { input, clock: delaysOf(world.clock) });
+  const resident = new Resident(world, seat, ledger, audience, actor);
+  const ending = endingWith(resident.over.signal);
   ports.give(actor, {
     fallAsleep: fallAsleep(resident, world),
     expire: expire(resident, world),
@@ -46,7 +47,6 @@ export function made(world: World, seat: Seat, ledger: Ledger, audience: Audienc
     runTools: ending(runTools(resident, world)),
     settleTurn: ending(settleTurn(resident, world)),
   });
-  resident.actor = actor;
   return resident;
 }
 
