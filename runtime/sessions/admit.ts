@@ -4,7 +4,7 @@ import { never } from "../../machines/failure.ts";
 import { commandId, interactionId, type SessionId, type TurnId, turnId } from "../../machines/ids.ts";
 import type { Command, MessageCommand, ResolveCommand } from "../../machines/protocol/commands.ts";
 import { canonical } from "../../machines/turn/progress.ts";
-import type { AdmitInput, Fence, InboxState } from "../../persistence/store.ts";
+import type { Admission, AdmitInput, Fence, InboxState } from "../../persistence/store.ts";
 import { type Caller, Refused } from "./conversations.ts";
 import type { Directory } from "./directory.ts";
 import type { Resident, Row } from "./resident.ts";
@@ -66,13 +66,19 @@ export async function admit(
       isSomethingOpen: resident !== undefined && resident.audience.pending !== null,
       ...resolvesOf(starting),
     });
-    const prepared = resident ? undefined : directory.preparing(id, caller.principal.userId, fresh);
-    const admission = await asking.finally(prepared);
+    const preparing = resident ? undefined : directory.preparing(id, caller.principal.userId, fresh);
+    let admission: Admission;
+    let prepared: Resident | undefined;
+    try {
+      admission = await asking;
+    } finally {
+      prepared = preparing?.end();
+    }
     switch (admission.kind) {
       case "admitted": {
         const queued = resident
           ? join(resident, row, caller, asked, admission.reservedSeq)
-          : await arrive(directory, world, id, admission.taken, { row, caller, prepared: prepared?.() });
+          : await arrive(directory, world, id, admission.taken, { row, caller, prepared });
         return { kind: "admitted", turnId: fresh, queued };
       }
       case "duplicate": {

@@ -16,6 +16,7 @@ import { PAGE } from "./attaching.ts";
 import { Audience } from "./audience.ts";
 import { type Caller, Refused } from "./conversations.ts";
 import { makeResident } from "./make-resident.ts";
+import { type Preparing, prepare } from "./preparing.ts";
 import { type Resident, type Row, rowOf } from "./resident.ts";
 import { Setbacks } from "./setbacks.ts";
 import { type Asleep, Slept } from "./slept.ts";
@@ -35,7 +36,7 @@ type Brought = {
 };
 
 export type DirectoryLog = (
-  event: "session.lost" | "session.unsaved" | "session.crashed" | "session.unreleased",
+  event: "session.lost" | "session.unsaved" | "session.crashed" | "session.unreleased" | "session.unprepared",
   id: SessionId,
   error?: unknown,
 ) => void;
@@ -137,23 +138,15 @@ export class Directory {
   }
 
   /**
-   * Makes a session that fell asleep here, or that is new, ready to run `turn` while the database is being asked for it. The
-   * returned function gives what was made by then, and ends this. Nothing of it has any effect before it is brought.
+   * Makes a session that fell asleep here, or that is new, ready to run `turn` while the database is being asked for it.
+   * Nothing of it has any effect before it is brought.
    */
-  preparing(id: SessionId, owner: UserId, turn: TurnId): () => Resident | undefined {
-    let prepared: Resident | undefined;
-    let isOver = false;
-    const { soon } = this.#world.clock;
-    // The statement leaves in the next turn of the loop: not before it has.
-    soon(() =>
-      soon(() => {
-        if (!isOver) prepared = this.#prepared(id, owner, turn);
-      }),
+  preparing(id: SessionId, owner: UserId, turn: TurnId): Preparing<Resident> {
+    return prepare(
+      this.#world.clock.soon,
+      () => this.#prepared(id, owner, turn),
+      (error) => this.#log("session.unprepared", id, error),
     );
-    return () => {
-      isOver = true;
-      return prepared;
-    };
   }
 
   #prepared(sessionId: SessionId, owner: UserId, turn: TurnId): Resident | undefined {
@@ -202,8 +195,7 @@ export class Directory {
       );
       const thawed = asleep ? { ...now, backOff: asleep.backOff } : thawedInput(taken, now);
       const resident =
-        // A drain that began meanwhile has not reached what was made before it.
-        prepared && asleep && !this.#draining && fits(prepared, taken, asleep, audience)
+        prepared && fits(prepared, taken, now, audience)
           ? prepared
           : makeResident(
               this.#world,
@@ -394,18 +386,19 @@ export class Directory {
 const isNew = ({ fence }: Taken): boolean => fence.epoch === 1;
 const newborn = (): Asleep => ({ epoch: 0, turns: 0, backOff: null, ledger: new Ledger([], 0) });
 
-/** What was made ahead for one turn is what would be made of `taken` now. */
-function fits(prepared: Resident, taken: Taken, { ledger }: Asleep, audience: Audience): boolean {
-  const { fence, owner, turns } = prepared;
+/**
+ * What was made ahead for one turn is what would be made of `taken` now. By its epoch nobody has had the session since it
+ * slept here, so its history, its turns and its queue are as they were.
+ */
+function fits(prepared: Resident, { fence, unrecordedActions }: Taken, now: SessionInput, audience: Audience): boolean {
   return (
-    fence.epoch === taken.fence.epoch &&
-    owner === taken.owner &&
-    turns === taken.turns &&
-    (prepared.ledger === ledger || isNew(taken)) &&
+    prepared.fence.epoch === fence.epoch &&
+    // A button was pressed since it was read.
+    !unrecordedActions &&
+    // Its last client left and another came.
     prepared.audience === audience &&
-    taken.unsettled === 1 &&
-    taken.openInteraction === undefined &&
-    !taken.unrecordedActions
+    // A drain that began meanwhile has not reached it.
+    !now.draining
   );
 }
 
