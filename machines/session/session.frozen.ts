@@ -11,15 +11,13 @@ export const freeze = (state: Snapshot<unknown>): FrozenSession => ({
   state,
 });
 
+/** Of what is stored, what is read again; the rest may change its form without a new version. */
 const storedState = z.looseObject({
-  status: z.literal("active"),
-  value: z.literal("hibernating"),
   context: z.looseObject({
     sessionId: z.string(),
     // A snapshot from before there was one has none.
     backOff: z.object({ foldable: z.number(), rest: z.number() }).nullable().default(null),
   }),
-  children: z.record(z.string(), z.unknown()),
 });
 
 export type Thawed =
