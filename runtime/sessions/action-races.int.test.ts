@@ -111,7 +111,7 @@ describe("buttons against what happens meanwhile", () => {
       const pressed = press(one.client, one.block_id, "a");
       await slow.arrived;
       one.directory.beginDrain();
-      const states = () => one.directory.resident(one.id)?.actor?.getSnapshot().value;
+      const states = () => one.directory.resident(one.id)?.actor.getSnapshot().value;
       await vi.waitFor(() => expect(states()).toBe("hibernating"));
       if (parks) expect(await one.directory.park()).toEqual([]);
       slow.go();

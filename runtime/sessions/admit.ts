@@ -142,7 +142,7 @@ function join(resident: Resident, row: Row, caller: Caller, asked: number, reser
   resident.rows.set(row.turnId, row);
   resident.callers.set(row.turnId, caller);
   resident.closeOpen(row);
-  resident.actor?.send({ type: "message.admitted", turnId: row.turnId });
+  resident.actor.send({ type: "message.admitted", turnId: row.turnId });
   if (waits) resident.audience.show("queue_changed", { waiting: [...resident.queue] });
   return waits;
 }

@@ -22,7 +22,7 @@ const accept: Resolution = { kind: "accepted" };
 const half = { ...QUESTION, expiresInMs: 30 * MINUTE };
 /** The chart is there, so what it waits for is armed. */
 const until = ({ directory, id }: Awaited<ReturnType<typeof askingOn>>, state: string) =>
-  vi.waitFor(() => expect(directory.resident(id)?.actor?.getSnapshot().value).toBe(state));
+  vi.waitFor(() => expect(directory.resident(id)?.actor.getSnapshot().value).toBe(state));
 const endsOf = (client: Client) => client.of("interaction_resolved").map(({ by }) => by);
 const statesOf = (client: Client) => client.of("state_changed").map(({ status }) => status);
 const resolutionsIn = async (id: Parameters<typeof entriesOf>[1]) =>

@@ -191,7 +191,7 @@ describe("a burst of text", () => {
     const { client, id, directory } = await sessionOn(db.store, { model: scriptedModel(move, next), clock });
     await client.say("one");
     await arrived;
-    directory.resident(id)?.actor?.send({
+    directory.resident(id)?.actor.send({
       type: "message.admitted",
       get turnId(): never {
         throw new Error("a bug");

@@ -65,7 +65,7 @@ async function cancel(directory: Directory, world: World, id: SessionId, command
   const target = command.turn_id === undefined ? resident.runningId : turnId(command.turn_id);
   const isWaiting = target !== undefined && target !== resident.runningId && resident.rows.has(target);
   // Out of the queue before the statement leaves: a turn must not start while it is being withdrawn.
-  if (isWaiting) resident.actor?.send({ type: "turn.withdrawn", turnId: target });
+  if (isWaiting) resident.actor.send({ type: "turn.withdrawn", turnId: target });
   const asked = cancelling(resident, world, command, target, isWaiting);
   // Who is about to settle or to act waits for this answer: a turn that is said to be cancelled does neither any more.
   if (!isWaiting)
@@ -78,7 +78,7 @@ async function cancel(directory: Directory, world: World, id: SessionId, command
     if (done === undefined) return receipt([]);
     if (done.kind === "conflict") throw new Refused("conflict", "this id was used for another command");
     for (const turn of cancelledBy(done)) {
-      if (turn === resident.runningId) resident.actor?.send({ type: "turn.cancel", turnId: turn });
+      if (turn === resident.runningId) resident.actor.send({ type: "turn.cancel", turnId: turn });
       else if (resident.rows.has(turn)) withdraw(resident, turn);
     }
     return receipt(cancelledBy(done), done.kind === "duplicate");
@@ -127,12 +127,12 @@ async function isStoppable(resident: Resident, target: TurnId): Promise<boolean>
 function requeue(resident: Resident): void {
   const waiting = [...resident.rows.keys()].filter((turn) => turn !== resident.runningId);
   for (const type of ["turn.withdrawn", "message.admitted"] as const)
-    for (const turn of waiting) resident.actor?.send({ type, turnId: turn });
+    for (const turn of waiting) resident.actor.send({ type, turnId: turn });
 }
 
 function withdraw(resident: Resident, id: TurnId): void {
   resident.ended(id);
-  resident.actor?.send({ type: "turn.withdrawn", turnId: id });
+  resident.actor.send({ type: "turn.withdrawn", turnId: id });
   resident.audience.show("turn_cancelled", { turn_id: id }, id);
   resident.audience.show("queue_changed", { waiting: [...resident.queue] });
 }

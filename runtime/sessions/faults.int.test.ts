@@ -65,7 +65,7 @@ describe("faults of one session", () => {
     const { client, id, directory, faults } = await sessionOn(db.store, { model: scriptedModel(slow, echo) });
     await client.say("one");
     await client.until("llm_delta");
-    directory.resident(id)?.actor?.send({
+    directory.resident(id)?.actor.send({
       type: "message.admitted",
       get turnId(): never {
         throw new Error("a bug");
@@ -107,8 +107,8 @@ describe("faults of one session", () => {
     lossy.arm();
     await client.say("one");
     await client.until("turn_completed");
-    await vi.waitFor(() => expect(directory.resident(id)?.actor?.getSnapshot().context.restless).toBe(1));
-    directory.resident(id)?.actor?.send({
+    await vi.waitFor(() => expect(directory.resident(id)?.actor.getSnapshot().context.restless).toBe(1));
+    directory.resident(id)?.actor.send({
       type: "message.admitted",
       get turnId(): never {
         throw new Error("a bug");

@@ -109,7 +109,7 @@ describe("cancel against what happens meanwhile", () => {
     await append.arrived;
     const asked = client.stop();
     await vi.waitFor(() => {
-      const turn = directory.resident(id)?.actor?.getSnapshot().children["turn"]?.getSnapshot();
+      const turn = directory.resident(id)?.actor.getSnapshot().children["turn"]?.getSnapshot();
       expect(turn && "value" in turn && turn.value).toBe("settling");
     });
     append.go();

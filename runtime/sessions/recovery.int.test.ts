@@ -29,7 +29,7 @@ async function begin(options: SceneOptions) {
 
 /** The process dies: its actors stop where they are and nothing of it is heard again. */
 function kill(dead: ReturnType<typeof node>): void {
-  for (const resident of dead.directory.residents) resident.actor?.stop();
+  for (const resident of dead.directory.residents) resident.actor.stop();
 }
 
 /** A process that starts on the same database after the first one died. */

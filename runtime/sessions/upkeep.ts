@@ -94,6 +94,6 @@ export async function sweep(directory: Directory, world: World, log: UpkeepLog):
 }
 
 const isLeaving = (resident: Directory["residents"][number]): boolean => {
-  const state = resident.actor?.getSnapshot();
-  return state === undefined || state.status !== "active" || state.value === "hibernating";
+  const { status, value } = resident.actor.getSnapshot();
+  return status !== "active" || value === "hibernating";
 };

@@ -11,10 +11,8 @@ export function fallAsleep(resident: Resident, world: World): SessionPorts["fall
     await expireIfOver(resident, world);
     const began = world.clock.monotonic();
     await resident.flush();
-    const actor = resident.actor;
-    if (actor === undefined) throw new TypeError("a session without an actor can't fall asleep");
+    const { actor, audience } = resident;
     const frozen = freeze(actor.getPersistedSnapshot());
-    const { audience } = resident;
     const awaiting = audience.pending !== null;
     // The last signal's number is used with the word that it sleeps, so it is counted in before it is known.
     const nextSeq = awaiting ? audience.nextSeq : audience.nextSeq + 1;
@@ -33,7 +31,7 @@ export function fallAsleep(resident: Resident, world: World): SessionPorts["fall
 
 /** A node that drains starts nothing new, so it waits here for what is under way, until its grace is over. */
 async function areActionsOver({ acting, actor, parking }: Resident): Promise<boolean> {
-  const isDraining = actor?.getSnapshot().context.draining === true;
+  const isDraining = actor.getSnapshot().context.draining;
   if (isDraining && !parking.signal.aborted) {
     const parked = new Promise((resolve) => parking.signal.addEventListener("abort", resolve, { once: true }));
     await Promise.race([acting.whenOver(), parked]);

@@ -308,7 +308,7 @@ export class SimulatedWorld {
         throw new Simulated("a transition that throws");
       },
     };
-    one?.directory.resident(this.#session)?.actor?.send(event);
+    one?.directory.resident(this.#session)?.actor.send(event);
   }
 
   #dies(one: Node): void {
@@ -321,7 +321,7 @@ export class SimulatedWorld {
     one.state = "gone";
     one.clock.state = "dead";
     this.#gate.cut(one.name);
-    for (const resident of one.directory.residents) resident.actor?.stop();
+    for (const resident of one.directory.residents) resident.actor.stop();
   }
 
   #freezes(one: Node): void {

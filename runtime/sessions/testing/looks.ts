@@ -20,7 +20,7 @@ export async function sessionOn(store: Store, options: Partial<SceneOptions> = {
 
 /** The process dies: its actors stop where they are. */
 export function kill(dead: ReturnType<typeof node>): void {
-  for (const resident of dead.directory.residents) resident.actor?.stop();
+  for (const resident of dead.directory.residents) resident.actor.stop();
 }
 
 /** What a process does first after the one before it died. */
