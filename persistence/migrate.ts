@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Sql } from "postgres";
+import type { ISql, Sql, TransactionSql } from "postgres";
 import { Failure } from "../machines/failure.ts";
 import { asked } from "./database-error.ts";
 
@@ -28,28 +28,86 @@ export type Migration = { readonly version: number; readonly name: string; reado
 /** Any number, the same in every release: two nodes that start together take turns. */
 const LOCK = 7_361_893;
 
+/** Migrations are due, and nodes are heard that run on the database as it is. */
+export type Due = { readonly found: number; readonly known: number; readonly nodes: number };
+
 /** Brings the database to the newest migration in one transaction. Returns the versions it applied. */
 export async function migrate(sql: Sql, migrations = readMigrations()): Promise<readonly number[]> {
-  const known = migrations.at(-1)?.version ?? 0;
-  return asked(
-    sql.begin(async (tx) => {
-      await tx`select pg_advisory_xact_lock(${LOCK})`;
-      await tx`create table if not exists dormouse_migrations (
-        version integer primary key, name text not null, applied_at timestamptz not null default now())`;
-      const [row] = await tx<
-        { version: number }[]
-      >`select coalesce(max(version), 0)::int as version from dormouse_migrations`;
-      const found = row?.version ?? 0;
-      if (found > known) throw new DatabaseNewer(found, known);
-      const due = migrations.filter(({ version }) => version > found);
-      for (const migration of due) {
-        await tx.unsafe(migration.sql);
-        await tx`insert into dormouse_migrations (version, name) values (${migration.version}, ${migration.name})`;
-      }
-      return due.map(({ version }) => version);
-    }),
-  );
+  return locked(sql, migrations, (tx, found) => apply(tx, found, migrations));
 }
+
+/** The same, unless migrations are due and a node was heard within `silentMs`: then it changes nothing and tells that. */
+export async function migrateUnheard(
+  sql: Sql,
+  silentMs: number,
+  migrations = readMigrations(),
+): Promise<Due | undefined> {
+  const known = newest(migrations);
+  return locked(sql, migrations, async (tx, found) => {
+    const nodes = found > 0 && found < known ? await heard(tx, silentMs) : 0;
+    if (nodes > 0) return { found, known, nodes };
+    await apply(tx, found, migrations);
+    return undefined;
+  });
+}
+
+/** Whether migrations are due; changes nothing. */
+export async function due(sql: Sql, silentMs: number, migrations = readMigrations()): Promise<Due | undefined> {
+  const known = newest(migrations);
+  const [table] = await asked(
+    sql<{ is_there: boolean }[]>`select to_regclass('dormouse_migrations') is not null as is_there`,
+  );
+  if (!table?.is_there) return { found: 0, known, nodes: 0 };
+  const found = await asked(newestApplied(sql));
+  if (found > known) throw new DatabaseNewer(found, known);
+  if (found === known) return undefined;
+  return { found, known, nodes: found > 0 ? await asked(heard(sql, silentMs)) : 0 };
+}
+
+/** One process at a time: who waits for the lock finds what the one before has done. */
+function locked<T>(
+  sql: Sql,
+  migrations: readonly Migration[],
+  run: (tx: TransactionSql, found: number) => Promise<T>,
+): Promise<T> {
+  const known = newest(migrations);
+  const done = sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${LOCK})`;
+    await tx`create table if not exists dormouse_migrations (
+      version integer primary key, name text not null, applied_at timestamptz not null default now())`;
+    const found = await newestApplied(tx);
+    if (found > known) throw new DatabaseNewer(found, known);
+    // In an object: the driver would wait for what an array holds.
+    return { result: await run(tx, found) };
+  });
+  return asked(done.then(({ result }) => result));
+}
+
+async function apply(tx: TransactionSql, found: number, migrations: readonly Migration[]): Promise<readonly number[]> {
+  const missing = migrations.filter(({ version }) => version > found);
+  for (const { version, name, sql } of missing) {
+    await tx.unsafe(sql);
+    await tx`insert into dormouse_migrations (version, name) values (${version}, ${name})`;
+  }
+  return missing.map(({ version }) => version);
+}
+
+async function newestApplied(sql: ISql): Promise<number> {
+  const [row] = await sql<
+    { version: number }[]
+  >`select coalesce(max(version), 0)::int as version from dormouse_migrations`;
+  return row?.version ?? 0;
+}
+
+/** Not by `now()`: that is when the transaction began, before it waited for the lock. */
+async function heard(sql: ISql, silentMs: number): Promise<number> {
+  const [row] = await sql<{ nodes: number }[]>`
+    select count(*)::int as nodes from nodes
+    where heard > clock_timestamp() - ${silentMs}::float8 * interval '1 millisecond'`;
+  return row?.nodes ?? 0;
+}
+
+const newest = (migrations: readonly Migration[]): number => migrations.at(-1)?.version ?? 0;
 
 /** The files of `persistence/migrations`, in order: `0001_name.sql`, numbered without a gap. */
 export function readMigrations(from = dirname(fileURLToPath(import.meta.url))): readonly Migration[] {

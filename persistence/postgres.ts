@@ -10,7 +10,6 @@ import { postgresGrants } from "./grants.ts";
 import { postgresHistories } from "./histories.ts";
 import { postgresInbox } from "./inbox.ts";
 import { postgresInteractions } from "./interactions.ts";
-import { migrate } from "./migrate.ts";
 import { postgresNodes } from "./nodes.ts";
 import { postgresResults } from "./results.ts";
 import { sessionKeys } from "./session-keys.ts";
@@ -19,6 +18,7 @@ import type { Store } from "./store.ts";
 import { postgresSubagents } from "./subagents.ts";
 import { postgresSummaries } from "./summaries.ts";
 import { postgresTurns } from "./turns.ts";
+import { type Upgrade, upgrade } from "./upgrade.ts";
 
 export type ConnectOptions = {
   /** Most connections at a time; 10 by default. */
@@ -62,6 +62,8 @@ export type StoreOptions = {
   readonly now?: () => number;
   /** Most session ciphers kept in memory. */
   readonly cachedKeys?: number;
+  /** How the database is brought to this release; at once by default. */
+  readonly upgrade?: Upgrade;
 };
 
 /**
@@ -69,8 +71,13 @@ export type StoreOptions = {
  * (try again), `StoreRefused` (a bug), `OwnershipLost`, `SessionBroken`, `TurnNotOpen`; here also `DatabaseNewer`.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  await upgrade(options.sql, options.upgrade ?? { kind: "at_once" });
+  return storeOn(options);
+}
+
+/** The store of a database that is up to date already. */
+export function storeOn(options: StoreOptions): Store {
   const { sql, ring, onBad = () => {}, blobs: bytes = noBlobs, now = Date.now, cachedKeys } = options;
-  await migrate(sql);
   const database: Database = { sql, ring, keys: sessionKeys(sql, ring, cachedKeys), onBad, now };
   const blobs = postgresBlobs(database, bytes);
   return Object.freeze({

@@ -106,6 +106,8 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
     const databaseUrl = config.database?.url.reveal() ?? embedded?.url ?? "";
     const parts = await openParts({
       ...{ config, agent: assist, log, closers, databaseUrl, simulator, stopping: stopping.signal },
+      // Whoever holds the data folder is alone.
+      upgrade: embedded ? "at_once" : "when_silent",
     });
     async function simulator(): Promise<string> {
       // Fast, but visibly streaming.

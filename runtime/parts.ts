@@ -1,11 +1,14 @@
 import type { AgentDefinition } from "../machines/agent.ts";
+import { never } from "../machines/failure.ts";
 import { callId } from "../machines/ids.ts";
 import type { Model } from "../machines/model.ts";
 import { batchedCalls } from "../persistence/batched-calls.ts";
 import { loadOrMakeKeys } from "../persistence/cipher/key-file.ts";
 import { keyRing } from "../persistence/cipher/key-ring.ts";
+import type { Due } from "../persistence/migrate.ts";
 import { connect, openStore } from "../persistence/postgres.ts";
 import type { Store } from "../persistence/store.ts";
+import type { Upgrade } from "../persistence/upgrade.ts";
 import { loadSkills, type Skills } from "../skills/registry.ts";
 import { type McpServers, mcpServers } from "../tools/mcp/servers.ts";
 import { startPlatform } from "../tools/platform/platform.ts";
@@ -43,6 +46,7 @@ export type PartsOptions = {
   readonly log: Log;
   readonly closers: Closers;
   readonly databaseUrl: string;
+  readonly upgrade: Upgrade["kind"];
   /** Where the simulated models are served, where no route is configured. */
   readonly simulator: () => Promise<string>;
   /** Where the reference platform is that another process runs; left out: one is started here, if none is configured. */
@@ -74,7 +78,8 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
   const onBad = (code: string) => log.warn("a row was left out", { code });
   const blobs = await blobStoreOf(config.blobs);
   closers.add("attachments", () => blobs.close());
-  const opened = await openStore({ sql, ring, onBad, blobs, now: realClock.now });
+  const upgrade = upgradeOf(options);
+  const opened = await openStore({ sql, ring, onBad, blobs, now: realClock.now, upgrade });
   const calls = batchedCalls(opened.calls, realClock);
   closers.add("audit rows", () => calls.flush());
 
@@ -122,4 +127,22 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
     simulatorUrl,
     madeKey: made?.made ?? false,
   };
+}
+
+function upgradeOf({ upgrade: kind, log, stopping: signal }: PartsOptions): Upgrade {
+  const waits = (line: string) => ({
+    ...{ clock: realClock, signal },
+    onWaiting: ({ found, known, nodes }: Due) =>
+      log.warn(line, { count: nodes, version: found, reason: `migration ${known} is due` }),
+  });
+  switch (kind) {
+    case "at_once":
+      return { kind };
+    case "when_silent":
+      return { kind, ...waits("a node is heard; this one changes the database once it is silent") };
+    case "by_a_node":
+      return { kind, ...waits("the database is of another release; this worker waits for a node of its own") };
+    default:
+      return never(kind);
+  }
 }

@@ -1,5 +1,7 @@
 /** Workers in a process of their own: sub-agents are worked on there, and it leaves in order. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../persistence/postgres.ts";
+import { testDatabase } from "../persistence/testing/database.ts";
 import { type Launched, processScene, type Server } from "./testing/process.ts";
 import { hasRedis, TEST_REDIS_URL } from "./testing/redis.ts";
 
@@ -56,4 +58,17 @@ test("without a node in its folder a worker says what to do and exits with 1", a
   const worker = scene.launchWorker({}, scene.dataDir());
   expect(await worker.exit).toEqual({ code: 1, signal: null });
   expect(worker.stderr()).toMatch(/no node runs in .*: start one first \(npm start\), or set DATABASE_URL/);
+});
+
+test("a worker that starts before its node waits and says so; told to stop it ends in order, and has made no table", async () => {
+  const database = await testDatabase();
+  const env = { DATABASE_URL: database.url, PLATFORM_URL: "http://127.0.0.1:9" };
+  const worker = scene.launchWorker(env, scene.dataDir());
+  await expect.poll(() => worker.stderr(), { timeout: 30_000 }).toContain("this worker waits for a node");
+  expect(await worker.kill("SIGTERM")).toEqual({ code: 0, signal: null });
+  expect(worker.stderr()).not.toContain("could not go on");
+  const sql = connect(database.url, { max: 1 });
+  expect((await sql`select from pg_tables where schemaname = 'public'`).length).toBe(0);
+  await sql.end();
+  await database.drop();
 });

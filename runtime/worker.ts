@@ -40,6 +40,9 @@ async function main(): Promise<number> {
   try {
     await open(config, log, closers, stopping.signal);
     await stopped;
+  } catch (error) {
+    // Told to stop while it started, for example while it waited for its node.
+    if (!stopping.signal.aborted || error !== stopping.signal.reason) throw error;
   } finally {
     await closers.closeAll(log);
     await log.flush();
@@ -61,7 +64,7 @@ async function open(config: Config, log: ReturnType<typeof createLog>, closers: 
     );
   };
   const parts = await openParts({
-    ...{ config, agent: assist, log, closers, databaseUrl, platformUrl, simulator, stopping },
+    ...{ config, agent: assist, log, closers, databaseUrl, platformUrl, simulator, stopping, upgrade: "by_a_node" },
   });
   const metrics = createMetrics({ sessionsResident: () => 0, sockets: () => 0 });
   const jobs = openJobs(config, databaseUrl, log, closers);
