@@ -104,6 +104,18 @@ test("[HI9] no intent of a read-only call is stored, and its end finds nothing t
   expect(await store.histories.intents(id, turnId)).toEqual([{ ...a, state: "finished" }]);
 });
 
+test("[HI9] what an earlier release kept of a read-only call is no intent: its tool may write by now", async () => {
+  const { store, sql } = scene;
+  const id = await newSession(store);
+  const { fence, turnId } = await admitted(store, id);
+  const [kept, ours] = [call(turnId, "c1"), call(turnId, "c2")];
+  await sql`
+    insert into tool_calls (session_id, turn_id, call_id, name, read_only, repeatable, key, state)
+    values (${id}, ${turnId}, ${kept.callId}, ${kept.name}, true, true, ${kept.key}, 'intended')`;
+  await store.histories.append(fence, batch(turnId, [said(turnId, 0)], { intents: [ours] }));
+  expect(await store.histories.intents(id, turnId)).toEqual([{ ...ours, state: "intended" }]);
+});
+
 test("[HI5] an append that is tried again after a lost answer is done; other content at its place is refused whole", async () => {
   const { store } = scene;
   const id = await newSession(store);
