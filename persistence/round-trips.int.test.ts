@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { keyRing } from "./cipher/key-ring.ts";
+import { connect, storeOn } from "./postgres.ts";
 import { answers, asks } from "./testing/questions.ts";
 import {
   admission,
@@ -59,6 +61,28 @@ test("[ST5] a turn finds its session, its row and an earlier copy by their whole
       [row, session, "(id = t.session_id)"],
     ]);
   } finally {
+    await fresh.close();
+  }
+});
+
+test("[ST6] no write of a turn to its session's row touches an index, falling asleep and being taken included", async () => {
+  const fresh = await storeScene();
+  const sql = connect(fresh.url, { max: 1 });
+  try {
+    const store = storeOn({ sql, ring: keyRing(fresh.keys) });
+    const id = await newSession(store);
+    for (let n = 1; n <= 3; n++) await wholeTurn(store, id, n, n - 1);
+    // A connection tells what it has done some seconds later, if nobody asks it to.
+    await sql`select pg_stat_force_next_flush()`;
+    const written = async () => {
+      const [row] = await fresh.sql`
+        select n_tup_upd::int as updates, n_tup_hot_upd::int as on_their_page
+        from pg_stat_user_tables where relname = 'sessions'`;
+      return row;
+    };
+    await expect.poll(written).toEqual({ updates: 12, on_their_page: 12 });
+  } finally {
+    await sql.end();
     await fresh.close();
   }
 });

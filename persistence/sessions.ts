@@ -142,6 +142,7 @@ export function postgresSessions(
     },
 
     async raiseAll(node) {
+      // Reads the whole table: an index of who holds what would be written by every take and sleep, for one look a start.
       const raised = await asked(sql`
         update sessions set epoch = epoch + 1, ${freed} where node is not null and node <> ${node}`);
       return raised.count;
