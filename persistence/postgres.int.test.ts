@@ -78,22 +78,56 @@ test("[MI3] a database of a later release is refused and left alone", async () =
   }
 });
 
-test("[MI5] grants of a database from before they lay in the inbox still open, those of ended turns are gone", async () => {
-  const database = await testDatabase();
-  const sql = connect(database.url, { max: 1 });
-  try {
-    await migrate(sql, readMigrations().slice(0, 6));
-    const ring = keyRing(newKeys("k1"));
-    const { id, open, ended, grant } = await sessionOfOldRelease(sql, ring);
-    const store = await openStore({ sql, ring });
-    expect(await store.grants.find(id, open)).toEqual(grant);
-    expect(await store.grants.find(id, ended)).toBe(undefined);
-    expect((await sql`select from inbox where grant_body is not null`).length).toBe(1);
-  } finally {
-    await sql.end();
-    await database.drop();
-  }
-});
+test.each([6, 8])(
+  "[MI5] of a filled database at migration %i: open turns keep their grants, ended ones and those that are over have none",
+  async (from) => {
+    const database = await testDatabase();
+    const sql = connect(database.url, { max: 1 });
+    try {
+      await migrate(sql, readMigrations().slice(0, 6));
+      const ring = keyRing(newKeys("k1"));
+      const { id, turns, grant } = await sessionOfOldRelease(sql, ring);
+      await migrate(sql, readMigrations().slice(0, from));
+      const store = await openStore({ sql, ring });
+      const found = async () => {
+        const granted = await Promise.all(turns.map(({ turnId }) => store.grants.find(id, turnId)));
+        return granted.flatMap((one, at) => (one ? [[turns[at]?.name, one]] : []));
+      };
+      expect(await found()).toEqual([["running", grant]]);
+      expect((await sql`select from inbox where grant_body is not null`).length).toBe(3);
+      expect(await store.grants.sweep()).toBe(2);
+      expect(await found()).toEqual([["running", grant]]);
+      expect((await sql`select from inbox where body is not null`).length).toBe(3);
+    } finally {
+      await sql.end();
+      await database.drop();
+    }
+  },
+);
+
+test.each([true, false])(
+  "[MI8] migrated, the server knows the columns of a filled table, and nothing of an empty one: %s",
+  async (isFilled) => {
+    const database = await testDatabase();
+    const sql = connect(database.url, { max: 1 });
+    try {
+      await migrate(sql, readMigrations().slice(0, 6));
+      if (isFilled) await sessionOfOldRelease(sql, keyRing(newKeys("k1")));
+      await migrate(sql);
+      const counted = await sql<{ name: string }[]>`
+      select relname as name from pg_class where relname in ('sessions', 'inbox') and reltuples >= 0`;
+      const columns = await sql<{ name: string }[]>`
+      select tablename || '.' || attname as name from pg_stats
+      where (tablename, attname) in (('sessions', 'status'), ('sessions', 'unsettled'), ('inbox', 'state'))`;
+      const known = [...counted, ...columns].map(({ name }) => name).sort();
+      const all = ["inbox", "inbox.state", "sessions", "sessions.status", "sessions.unsettled"];
+      expect(known).toEqual(isFilled ? all : []);
+    } finally {
+      await sql.end();
+      await database.drop();
+    }
+  },
+);
 
 test("[MI4] migrations are found from the compiled folder, and only in a package named dormouse", () => {
   const root = mkdtempSync(join(tmpdir(), "dm-migrations-"));
@@ -114,9 +148,9 @@ test("[MI4] migrations are found from the compiled folder, and only in a package
   }
 });
 
-/** A session with a turn that runs and one that has settled, as they lay in the tables of migration 6. */
+/** A session with a turn in every state, as they lay in the tables of migration 6; of two the login is over. */
 async function sessionOfOldRelease(sql: Sql, ring: KeyRing) {
-  const [id, open, ended] = [sessionId(randomUUID()), newTurn(), newTurn()];
+  const id = sessionId(randomUUID());
   const dataKey = newDataKey();
   const cipher = sessionCipher(dataKey, id);
   const grant = {
@@ -124,21 +158,24 @@ async function sessionOfOldRelease(sql: Sql, ring: KeyRing) {
     credential: { cookie: "c" },
   };
   await sql`
-    insert into sessions (id, owner, agent, data_key, unsettled) values (${id}, ${rivera}, 'assist', ${ring.wrap(dataKey, id)}, 1)`;
-  const states = [
-    [open, "running"],
-    [ended, "settled"],
-  ] as const;
-  for (const [turnId, state] of states) {
+    insert into sessions (id, owner, agent, data_key, unsettled) values (${id}, ${rivera}, 'assist', ${ring.wrap(dataKey, id)}, 3)`;
+  const turns = [
+    { name: "running", state: "running", minutes: 60, isOpen: true },
+    { name: "waiting, over", state: "waiting", minutes: -1, isOpen: true },
+    { name: "cancelled, over", state: "cancelled", minutes: -1, isOpen: true },
+    { name: "settled", state: "settled", minutes: 60, isOpen: false },
+    { name: "withdrawn", state: "withdrawn", minutes: 60, isOpen: false },
+  ].map((turn) => ({ ...turn, turnId: newTurn() }));
+  for (const { turnId, state, minutes, isOpen } of turns) {
     await sql`
       insert into inbox (session_id, command_id, kind, ordinal, turn_id, digest, state, body)
-      values (${id}, ${newCommand()}, 'message', 1, ${turnId}, '', ${state}, ${state === "running" ? Buffer.of(1) : null})`;
+      values (${id}, ${newCommand()}, 'message', 1, ${turnId}, '', ${state}, ${isOpen ? Buffer.of(1) : null})`;
     const body = cipher.seal({ table: "grants", column: "body", row: turnId }, grant);
     await sql`
       insert into grants (session_id, turn_id, expires_at, body)
-      values (${id}, ${turnId}, now() + interval '1 hour', ${body})`;
+      values (${id}, ${turnId}, now() + ${minutes}::int * interval '1 minute', ${body})`;
   }
-  return { id, open, ended, grant };
+  return { id, turns, grant };
 }
 
 test("[H-04] connections that the server ends, idle or busy, are replaced; what was not stored is said to be so", async () => {

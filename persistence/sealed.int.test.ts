@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { callId, commandId, type SessionId, userId } from "../machines/ids.ts";
+import type { SealBroken } from "./cipher/failures.ts";
 import { StoreRefused } from "./database-error.ts";
 import { OwnershipLost, SessionBroken } from "./store.ts";
 import { answers, press, pressed, question } from "./testing/questions.ts";
@@ -135,13 +136,19 @@ test("[H-05] a value moved to another row of its own session is refused as well"
   expect((await scene.sql`select from entries where session_id = ${id}`).length).toBe(2);
 });
 
-test.each([
-  ["interactions", "resolution"],
-  ["actions", "answer"],
-])("[H-05] %s.body moved to %s of its own row is refused as well", async (table, column) => {
+const within: readonly (readonly [string, string, string])[] = [
+  ["interactions", "resolution", "true"],
+  ["actions", "answer", "true"],
+  ["inbox", "grant_body", "ordinal = 2"],
+];
+test.each(within)("[H-05] %s.body moved to %s of its own row is refused as well", async (table, column, key) => {
   const one = await lived();
-  await scene.sql.unsafe(`update ${table} set ${column} = body where session_id = '${one.id}'`);
-  await expect(read(table, column, one)).rejects.toHaveProperty("cause.code", "integrity");
+  await scene.sql.unsafe(`update ${table} set ${column} = body where session_id = '${one.id}' and ${key}`);
+  const { cause } = await read(table, column, one).then(
+    () => expect.unreachable("it opened"),
+    (error: { cause: SealBroken }) => error,
+  );
+  expect([cause.code, cause.place.split(" ")[0]]).toEqual(["integrity", `${table}.${column}`]);
 });
 
 test("[H-05] a data key moved to another session opens nothing there", async () => {

@@ -1,5 +1,5 @@
 import type { BlobId, CallId, CommandId, InteractionId, SessionId, TurnId } from "../machines/ids.ts";
-import type { Place } from "./cipher/place.ts";
+import { columnOf, type Place } from "./cipher/place.ts";
 import type { SessionCipher } from "./cipher/session-cipher.ts";
 import { SessionBroken } from "./store.ts";
 
@@ -10,8 +10,8 @@ export const places = {
   inbox: (id: CommandId): Place => ({ table: "inbox", column: "body", row: id }),
   entries: (pos: number): Place => ({ table: "entries", column: "body", row: pos }),
   blocks: (id: TurnId): Place => ({ table: "blocks", column: "body", row: id }),
-  // The name of the table that once held them: values that were moved open by it.
-  grants: (id: TurnId): Place => ({ table: "grants", column: "body", row: id }),
+  // A table of this name once held them.
+  grants: (id: TurnId): Place => ({ table: "grants", column: "body", row: id, movedTo: "inbox.grant_body" }),
   blobs: (id: BlobId): Place => ({ table: "blobs", column: "bytes", row: id }),
   summaries: (anchor: number): Place => ({ table: "summaries", column: "body", row: anchor }),
   interactions: (id: InteractionId, revision: number): Place => ({
@@ -47,7 +47,7 @@ export function opened<T>(
     throw new SessionBroken(id, cause);
   }
   if (has(value)) return value;
-  throw new SessionBroken(id, new TypeError(`${place.table}.${place.column} holds another form than expected`));
+  throw new SessionBroken(id, new TypeError(`${columnOf(place)} holds another form than expected`));
 }
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,5 +1,11 @@
 /** Where a sealed value lives. It only opens at exactly this place. */
-export type Place = { readonly table: string; readonly column: string; readonly row: RowKey };
+export type Place = {
+  readonly table: string;
+  readonly column: string;
+  readonly row: RowKey;
+  /** The column that holds it now, where it was moved: it opens by the old name, people look for it under this one. */
+  readonly movedTo?: string;
+};
 export type RowKey = string | number | readonly (string | number)[];
 
 /**
@@ -14,6 +20,11 @@ export function associated(names: readonly string[]): Buffer {
     at += bytes.write(name, at, "utf16le");
   }
   return bytes;
+}
+
+/** For messages. */
+export function columnOf({ table, column, movedTo }: Place): string {
+  return movedTo ?? `${table}.${column}`;
 }
 
 export function rowNames(row: RowKey): string[] {

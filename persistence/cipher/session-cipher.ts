@@ -2,7 +2,7 @@ import { createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { openBytes, type SealingKey, sealBytes } from "./envelope.ts";
 import { SealBroken } from "./failures.ts";
 import { KEY_BYTES } from "./key-ring.ts";
-import { associated, type Place, rowNames } from "./place.ts";
+import { associated, columnOf, type Place, rowNames } from "./place.ts";
 import { openJson, sealJson, sealJsonText } from "./sealed-json.ts";
 
 /** Seals and opens the values of one session. */
@@ -35,8 +35,7 @@ export function sessionCipher(dataKey: Buffer, sessionId: string): SessionCipher
 
   const aadOf = (use: "field" | "bytes", { table, column, row }: Place) =>
     associated([`dormouse/${use}`, table, column, sessionId, ...rowNames(row)]);
-  const nameOf = ({ table, column, row }: Place) =>
-    `${table}.${column} [${rowNames(row).join(", ")}] of session ${sessionId}`;
+  const nameOf = (place: Place) => `${columnOf(place)} [${rowNames(place.row).join(", ")}] of session ${sessionId}`;
   const pickFor = (place: Place) => (keyId: string) => {
     if (keyId !== key.id) throw new SealBroken(nameOf(place), "it was sealed with another data key");
     return key.bytes;
