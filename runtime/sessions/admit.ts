@@ -63,7 +63,7 @@ export async function admit(
       grant: world.settings.grants ? { ...caller, expiresAt: grantEnd(caller, world) } : undefined,
       queueBound: world.settings.queueBound,
       nextSeq: resident ? directory.audience(id).nextSeq : 0,
-      isSomethingOpen: resident !== undefined && resident.audience.pending !== null,
+      isSomethingOpen: directory.audience(id).pending !== null,
       ...resolvesOf(starting),
     });
     const preparing = resident ? undefined : directory.preparing(id, caller.principal.userId, fresh);

@@ -179,6 +179,18 @@ describe("interactions", () => {
     ]);
   });
 
+  test("[IT13] a message to a session that sleeps with its question here is admitted by one statement", async () => {
+    const { id, client, directory } = await askingOn(db.store);
+    await client.say("ask me");
+    await opened(client);
+    await directory.whenEmpty();
+    const before = db.statements.length;
+    await client.say("never mind");
+    const admitting = db.statements.slice(before).filter((text) => text.includes("insert into inbox"));
+    await client.asleep();
+    expect([admitting.length, (await turnsOf(db.store, id)).length]).toEqual([1, 2]);
+  });
+
   test("[IT4] where a message waits already, what the turn asks is withdrawn at once and the message is answered", async () => {
     const held = gate();
     const model = scriptedModel(
