@@ -67,13 +67,30 @@ export async function storeScene(): Promise<StoreScene> {
   };
 }
 
-/** The lines of the plan that serves all values, made as if the tables were large. */
+/** Sessions asleep, each with turns that have settled, as a database holds that was used for a while; the server has counted them. */
+export async function fill({ sql }: StoreScene, sessions = 2_000): Promise<void> {
+  await sql`
+    with s as (
+      insert into sessions (id, owner, agent, status, snapshot, data_key)
+      select gen_random_uuid(), 'owner-' || n % 100, 'assist', 'hibernated', decode(repeat('ab', 500), 'hex'), ''
+      from generate_series(1, ${sessions}::int) as n
+      returning id
+    )
+    insert into inbox (session_id, command_id, kind, ordinal, turn_id, digest, state)
+    select id, gen_random_uuid(), 'message', n, gen_random_uuid(), '', 'settled' from s, generate_series(1, 5) as n`;
+  await sql`analyze sessions`;
+  await sql`analyze inbox`;
+}
+
+/**
+ * By which conditions the server finds rows in an index, and which tables it reads whole, in the plan for all values of a
+ * statement that it makes with what it knows of the tables now. Sorted, each once.
+ */
 export async function planOf({ sql }: StoreScene, statement: string): Promise<readonly string[]> {
-  const rows = await sql.begin(async (tx) => {
-    await tx`set local enable_seqscan = off`;
-    return tx.unsafe<{ "QUERY PLAN": string }[]>(`explain (generic_plan) ${statement}`);
-  });
-  return rows.map((row) => row["QUERY PLAN"]);
+  const rows = await sql.unsafe<{ "QUERY PLAN": string }[]>(`explain (generic_plan) ${statement}`);
+  const found = rows.flatMap((row) => /Index Cond: (.*)|(Seq Scan on \w+)/.exec(row["QUERY PLAN"])?.slice(1) ?? []);
+  const lines = found.filter((line) => line !== undefined).map((line) => line.replaceAll(/\$\d+/g, "$"));
+  return [...new Set(lines)].sort();
 }
 
 export const newKeys = (id: string): string => `${id}:${randomBytes(32).toString("base64")}`;
