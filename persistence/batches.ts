@@ -48,20 +48,18 @@ export function batchWrites(
       )`
     : nothing;
   // An update doesn't see a row that its own statement inserts: a call that begins and ends here is stored as ended.
-  const begun = intents
-    .filter(({ readOnly }) => !readOnly)
-    .map((intent) => ({
-      ...intent,
-      name: clear(intent.name),
-      state: finished.includes(intent.callId) ? "finished" : "intended",
-    }));
+  const begun = intents.map((intent) => ({
+    ...intent,
+    name: clear(intent.name),
+    state: finished.includes(intent.callId) ? "finished" : "intended",
+  }));
   const begunBefore = finished.filter((callId) => !intents.some((intent) => intent.callId === callId));
   const calls = begun.length
     ? sql`, i as (
         insert into tool_calls (session_id, turn_id, call_id, name, read_only, repeatable, key, state)
-        select session_id, row."turnId", row."callId", row.name, row."readOnly", row.repeatable, row.key, row.state
+        select session_id, row."turnId", row."callId", row.name, false, row.repeatable, row.key, row.state
         from ${gate}, jsonb_to_recordset(${sql.json(begun)}) as row (
-          "turnId" uuid, "callId" text, name text, "readOnly" boolean, repeatable boolean, key text, state text)
+          "turnId" uuid, "callId" text, name text, repeatable boolean, key text, state text)
         on conflict do nothing
       )`
     : nothing;

@@ -28,7 +28,7 @@ const call = (turnId: ReturnType<typeof admission>["turnId"], id: string) => ({
   turnId,
   callId: callId(id),
   name: "treatment_plan_create",
-  readOnly: false,
+  readOnly: false as const,
   repeatable: true,
   key: `key-${id}`,
 });
@@ -92,15 +92,13 @@ test("[HI4] intents are durable with their batch, in order, until finished, also
   ]);
 });
 
-test("[HI9] no intent of a read-only call is stored, and its end finds nothing to end", async () => {
+test("[HI9] the end of a call without an intent finds nothing to end", async () => {
   const { store } = scene;
   const id = await newSession(store);
   const { fence, turnId } = await admitted(store, id);
-  const [a, b, c] = [call(turnId, "c1"), call(turnId, "c2"), call(turnId, "c3")];
-  const intents = [a, { ...b, readOnly: true }];
-  await store.histories.append(fence, batch(turnId, [said(turnId, 0)], { intents, finished: [b.callId] }));
-  const last = { intents: [{ ...c, readOnly: true }], finished: [a.callId, b.callId, c.callId] };
-  await store.histories.settle(fence, settlement(turnId, 1, last));
+  const [a, b] = [call(turnId, "c1"), call(turnId, "c2")];
+  await store.histories.append(fence, batch(turnId, [said(turnId, 0)], { intents: [a], finished: [b.callId] }));
+  await store.histories.settle(fence, settlement(turnId, 1, { finished: [a.callId, b.callId] }));
   expect(await store.histories.intents(id, turnId)).toEqual([{ ...a, state: "finished" }]);
 });
 

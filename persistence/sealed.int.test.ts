@@ -40,7 +40,14 @@ async function lived(text = nasty, owner = rivera) {
   const principal = { userId: owner, name: text, flags: [], preferences: {} };
   const grant = { principal, credential: { cookie: text }, expiresAt: Date.now() + 600_000 };
   const { fence, turnId } = await admitted(store, id, { owner, body: { text }, grant });
-  const call = { turnId, callId: callId("c1"), name: `look\u0000_up`, readOnly: false, repeatable: true, key: "k" };
+  const call = {
+    turnId,
+    callId: callId("c1"),
+    name: `look\u0000_up`,
+    readOnly: false as const,
+    repeatable: true,
+    key: "k",
+  };
   const entries = [said(turnId, 0, text)];
   await store.histories.append(fence, batch(turnId, entries, { opens: { n: 1, title: text }, intents: [call] }));
   const asks = question(turnId, { prompt: text, options: [{ id: text, label: text }] });

@@ -118,12 +118,13 @@ export type Cancellation =
   | { readonly kind: "duplicate"; readonly cancelled: readonly TurnId[] }
   | { readonly kind: "conflict" };
 
-/** Intent of a call, durable before it leaves (DESIGN §4.5). */
+/** Intent of a call that is not read-only, durable before it leaves (DESIGN §4.5). */
 export type Intent = {
   readonly turnId: TurnId;
   readonly callId: CallId;
   readonly name: string;
-  readonly readOnly: boolean;
+  /** Said for whoever reads it in place of a tool's traits. */
+  readonly readOnly: false;
   readonly repeatable: boolean;
   readonly key: string;
 };
@@ -133,7 +134,7 @@ export type StoredIntent = Intent & { readonly state: "intended" | "finished" };
 export type Batch = {
   readonly turnId: TurnId;
   readonly entries: readonly PlacedEntry[];
-  /** Stored of calls that are not read-only: whoever finds none for a call knows that it has changed nothing so far. */
+  /** A call without one was read-only when it was made; what its tool is by now decides how it is sent again. */
   readonly intents: readonly Intent[];
   /** Calls whose results are in; naming one without a stored intent does nothing. */
   readonly finished: readonly CallId[];
@@ -308,6 +309,7 @@ export interface Histories {
   append(fence: Fence, batch: Batch): Promise<void>;
   /** One fenced statement: entries, blocks, inbox row, grant, counters. Throws `OwnershipLost` likewise. */
   settle(fence: Fence, settlement: Settlement): Promise<Settled>;
+  /** In order. None of those that earlier releases kept of read-only calls. */
   intents(id: SessionId, turnId: TurnId): Promise<readonly StoredIntent[]>;
 }
 

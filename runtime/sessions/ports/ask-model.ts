@@ -114,17 +114,22 @@ async function stream(
   throw new TypeError(`model ${world.model.name} ended its stream without an end`);
 }
 
+/** None of a read-only call, nor of a tool that does not exist: it never leaves. */
 function intentsOf(resident: Resident, run: Run, entry: AssistantEntry): Intent[] {
-  return callsOf(entry).map((call) => {
-    // A tool that does not exist never leaves; it is kept as read-only so that nothing is owed for it.
-    const traits = run.capabilities.toolbox.find(call.name)?.traits ?? { readOnly: true, repeatable: true };
-    return intentOf(resident, entry.turnId, call, traits);
+  return callsOf(entry).flatMap((call) => {
+    const traits = run.capabilities.toolbox.find(call.name)?.traits;
+    return traits && !traits.readOnly ? [intentOf(resident, entry.turnId, call, traits)] : [];
   });
 }
 
-export function intentOf(resident: Resident, turnId: TurnId, call: ToolCall, traits: ToolTraits): Intent {
-  const { callId, name } = call;
-  return { turnId, callId, name, ...traits, key: `${resident.id}.${turnId}.${callId}` };
+/** Of a call that is not read-only. */
+export function intentOf(
+  resident: Resident,
+  turnId: TurnId,
+  { callId, name }: ToolCall,
+  { repeatable }: Pick<ToolTraits, "repeatable">,
+): Intent {
+  return { turnId, callId, name, readOnly: false, repeatable, key: `${resident.id}.${turnId}.${callId}` };
 }
 
 function addUsage(run: Run, { usage }: Ended): void {
