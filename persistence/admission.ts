@@ -18,7 +18,8 @@ type Sealed = { readonly body: Buffer; readonly grant: Buffer | null };
 
 /**
  * `Inbox.admit`: one statement decides and stores everything. A message first tries one that only admits while nothing
- * is open, unless its sender knows better; a command that was not admitted costs one more, which tells why.
+ * is open, unless its sender knows better; what is not admitted then costs the one that closes what is open, too. Why a
+ * command was not admitted is told by one more.
  */
 export function admission({ sql, keys, now }: Database): Inbox["admit"] {
   const overtaken = (at: Date) => sql`status = case when o.asked_until <= ${at} then 'expired' else 'superseded' end`;
@@ -26,14 +27,16 @@ export function admission({ sql, keys, now }: Database): Inbox["admit"] {
     sql`status = ${given.status}, decided_by = ${commandId}, decided_turn = ${turnId},
       resolution = ${cipher.seal(places.resolutions(given.interactionId, given.revision), given.resolution)}`;
 
-  const may = ({ sessionId, node, epoch }: AdmitInput) =>
+  /** Ours under this epoch, or nobody's. */
+  const heldOrFree = ({ sessionId, node, epoch }: AdmitInput) =>
     epoch === undefined ? free(sql) : held(sql, { sessionId, node, epoch });
   /** True of the session row that may take the command, which no plan is to look for among those of its owner. */
-  const admits = (input: AdmitInput) => sql`
-    sessions.id = ${input.sessionId} and (sessions.owner = ${input.owner}) is true and ${may(input)}
+  const isAdmissible = (input: AdmitInput) => sql`
+    sessions.id = ${input.sessionId} and (sessions.owner = ${input.owner}) is true and ${heldOrFree(input)}
     and sessions.unsettled < ${input.queueBound}::int + 1
     and not exists (select from inbox where session_id = ${input.sessionId} and command_id = ${input.commandId})`;
-  const counts = ({ node, epoch, leaseMs, nextSeq }: AdmitInput) => sql`
+  /** Assignments of the session that go with it. */
+  const admits = ({ node, epoch, leaseMs, nextSeq }: AdmitInput) => sql`
     ${
       epoch === undefined
         ? takes(sql, node, leaseMs)
@@ -41,10 +44,11 @@ export function admission({ sql, keys, now }: Database): Inbox["admit"] {
             seq_reserved = greatest(seq_reserved, ${nextSeq}::bigint + ${SEQ_RESERVE})`
     },
     next_ordinal = next_ordinal + 1, unsettled = unsettled + 1, status = 'turning', updated_at = now()`;
-  const counted = ({ epoch }: AdmitInput) =>
+  /** What the update of the session gives back. */
+  const admittedColumns = ({ epoch }: AdmitInput) =>
     sql`sessions.id, next_ordinal - 1 as ordinal, seq_reserved${epoch === undefined ? sql`, ${takenColumns(sql)}` : sql``}`;
-  /** The row of the command, for the session in `s`. */
-  const stored = ({ commandId, kind, turnId, digest, grant }: AdmitInput, sealed: Sealed) => sql`i as (
+  /** The end of the statement: stores the row of the command for the session in `s`, and gives back `s`. */
+  const withItsRow = ({ commandId, kind, turnId, digest, grant }: AdmitInput, sealed: Sealed) => sql`i as (
       insert into inbox (
         session_id, command_id, kind, ordinal, turn_id, digest, state, body, grant_body, grant_expires_at)
       select s.id, ${commandId}, ${kind}, s.ordinal, ${turnId}, ${digest}, 'waiting', ${sealed.body},
@@ -60,9 +64,9 @@ export function admission({ sql, keys, now }: Database): Inbox["admit"] {
   const admittedAlone = async (input: AdmitInput, sealed: Sealed) => {
     const [row] = await asked(sql<AdmittedRow[]>`
       with s as (
-        update sessions set ${counts(input)} where ${admits(input)} and open_interaction is null
-        returning ${counted(input)}
-      ), ${stored(input, sealed)}`);
+        update sessions set ${admits(input)} where ${isAdmissible(input)} and open_interaction is null
+        returning ${admittedColumns(input)}
+      ), ${withItsRow(input, sealed)}`);
     return row;
   };
 
@@ -74,25 +78,25 @@ export function admission({ sql, keys, now }: Database): Inbox["admit"] {
     const [row] = await asked(sql<AdmittedRow[]>`
       with o as (
         select id as session_id, open_interaction as asked, open_until as asked_until from sessions
-        where ${admits(input)} and ${answerable(sql, input, at)}
+        where ${isAdmissible(input)} and ${answerable(sql, input, at)}
         for no key update
       ), x as (
         update interactions set ${resolves ? resolved(cipher, input, resolves) : overtaken(at)}
         from o where interactions.session_id = o.session_id and interactions.interaction_id = o.asked
         returning interactions.session_id
       ), s as (
-        update sessions set ${counts(input)}, ${closes(sql)}
+        update sessions set ${admits(input)}, ${closes(sql)}
         from o left join x on x.session_id = o.session_id
         where id = o.session_id and (o.asked is null or x.session_id is not null)
-        returning ${counted(input)}
-      ), ${stored(input, sealed)}`);
+        returning ${admittedColumns(input)}
+      ), ${withItsRow(input, sealed)}`);
     return row;
   };
 
   /** Undefined: nothing stands in the way any more. */
   const refusal = async (input: AdmitInput): Promise<Admission | undefined> => {
     const [row] = await asked(sql<RefusalRow[]>`
-      select ${earlierColumns(sql)}, (${may(input)}) is true as mine,
+      select ${earlierColumns(sql)}, (${heldOrFree(input)}) is true as mine,
         sessions.unsettled > ${input.queueBound}::int as full, (${answerable(sql, input, moment(now()))}) is true as fits
       from sessions left join inbox i on i.session_id = sessions.id and i.command_id = ${input.commandId}
       where sessions.id = ${input.sessionId} and sessions.owner = ${input.owner}`);

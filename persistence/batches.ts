@@ -25,58 +25,55 @@ export function written<B extends Batch>(cipher: SessionCipher, batch: B): Writt
 }
 
 /**
- * The part of a statement that writes a batch, for the rows of `gate`: a CTE that names the session only when the
+ * Makes the part of a statement that writes a batch, for the rows of `gate`: a CTE that names the session only when the
  * statement may write. Adds the CTEs `e`, `i`, `f` and `d`.
  */
-export function batchWrites(
-  sql: Sql,
-  gate: Fragment,
-  fence: Fence,
-  { batch, entries: json, digest }: Written<Batch>,
-  cipher: SessionCipher,
-): Fragment {
-  const { turnId, entries, intents, finished, anchor } = batch;
+export function batchWrites(sql: Sql, gate: Fragment) {
   const nothing = sql``;
-  const first = entries[0];
-  const row = first
-    ? sql`, e as (
+
+  return (fence: Fence, { batch, entries: json, digest }: Written<Batch>, cipher: SessionCipher): Fragment => {
+    const { turnId, entries, intents, finished, anchor } = batch;
+    const first = entries[0];
+    const row = first
+      ? sql`, e as (
         insert into entries (session_id, pos, count, turn_id, kind, tokens, epoch, digest, body)
         select session_id, ${first.pos}, ${entries.length}, ${turnId}, ${kindsOf(entries)},
           ${entries.reduce((sum, { tokens }) => sum + Math.ceil(tokens), 0)}, ${fence.epoch},
           ${digest}, ${cipher.sealJson(places.entries(first.pos), json)}
         from ${gate}
       )`
-    : nothing;
-  // An update doesn't see a row that its own statement inserts: a call that begins and ends here is stored as ended.
-  const begun = intents.map((intent) => ({
-    ...intent,
-    name: clear(intent.name),
-    state: finished.includes(intent.callId) ? "finished" : "intended",
-  }));
-  const begunBefore = finished.filter((callId) => !intents.some((intent) => intent.callId === callId));
-  const calls = begun.length
-    ? sql`, i as (
+      : nothing;
+    // An update doesn't see a row that its own statement inserts: a call that begins and ends here is stored as ended.
+    const begun = intents.map((intent) => ({
+      ...intent,
+      name: clear(intent.name),
+      state: finished.includes(intent.callId) ? "finished" : "intended",
+    }));
+    const begunBefore = finished.filter((callId) => !intents.some((intent) => intent.callId === callId));
+    const calls = begun.length
+      ? sql`, i as (
         insert into tool_calls (session_id, turn_id, call_id, name, read_only, repeatable, key, state)
         select session_id, row."turnId", row."callId", row.name, false, row.repeatable, row.key, row.state
         from ${gate}, jsonb_to_recordset(${sql.json(begun)}) as row (
           "turnId" uuid, "callId" text, name text, repeatable boolean, key text, state text)
         on conflict do nothing
       )`
-    : nothing;
-  const ended = begunBefore.length
-    ? sql`, f as (
+      : nothing;
+    const ended = begunBefore.length
+      ? sql`, f as (
         update tool_calls set state = 'finished' from ${gate}
         where tool_calls.session_id = ${gate}.session_id and tool_calls.turn_id = ${turnId}
           and tool_calls.call_id in (select jsonb_array_elements_text(${sql.json(begunBefore)}))
       )`
-    : nothing;
-  const drafts = anchor
-    ? sql`, d as (
+      : nothing;
+    const drafts = anchor
+      ? sql`, d as (
         delete from summaries using ${gate}
         where summaries.session_id = ${gate}.session_id and summaries.anchor <= ${anchor.from}
       )`
-    : nothing;
-  return sql`${row}${calls}${ended}${drafts}`;
+      : nothing;
+    return sql`${row}${calls}${ended}${drafts}`;
+  };
 }
 
 /**

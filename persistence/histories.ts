@@ -62,6 +62,7 @@ export function postgresHistories({ sql, keys }: Database): Histories {
   const gate = sql`t`;
   const unmoved = sql`anchor = anchor`;
   const ungranted = noGrant(sql);
+  const writes = batchWrites(sql, gate);
 
   /** Of sessions that have a title, which stays: none is sealed for them any more. */
   const titled = new WeakSet<SessionCipher>();
@@ -102,7 +103,7 @@ export function postgresHistories({ sql, keys }: Database): Histories {
               from t${recorded.length > 0 ? sql`, told` : nothing} where id = t.session_id
             )`
           : nothing
-      }${batchWrites(sql, gate, fence, content, cipher)}
+      }${writes(fence, content, cipher)}
       select (select count(*)::int from o) as owned, (select count(*)::int from t) as open`);
     judge(fence, turnId, outcome);
     if (opens) titled.add(cipher);
@@ -133,7 +134,7 @@ export function postgresHistories({ sql, keys }: Database): Histories {
         select session_id, ${turnId}, ${turn.n}, ${fence.epoch}, ${content.digest},
           ${cipher.sealJson(places.blocks(turnId), content.turn)}
         from t
-      )${batchWrites(sql, gate, fence, content, cipher)}
+      )${writes(fence, content, cipher)}
       select (select count(*)::int from o) as owned, (select count(*)::int from t) as open,
         ${asks ? sql`(select count(*)::int from a)` : sql`0`} as asked`);
     judge(fence, turnId, done);

@@ -152,7 +152,6 @@ test("[IN3] a session that another node holds is elsewhere; one that sleeps is t
       anchor: 0,
       turns: 2,
       unsettled: 1,
-      titled: false,
       openInteraction: undefined,
       unrecordedActions: false,
     },

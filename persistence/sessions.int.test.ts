@@ -105,7 +105,6 @@ test("[SE5] take gives everything a new owner needs and raises the epoch; a livi
     anchor: 0,
     turns: 0,
     unsettled: 0,
-    titled: false,
     openInteraction: undefined,
     unrecordedActions: false,
   };
@@ -141,7 +140,6 @@ test("[SE6] sleep stores the snapshot and the exact next signal number; the next
     anchor: 0,
     turns: 1,
     unsettled: 0,
-    titled: true,
     openInteraction: undefined,
     unrecordedActions: false,
   });

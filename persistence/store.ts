@@ -22,7 +22,10 @@ export type Taken = {
   readonly fence: Fence;
   readonly owner: UserId;
   readonly agent: string;
-  /** Undefined: none was ever stored. `broken`: it is there and can't be opened. Older than the entries unless `clean`. */
+  /**
+   * Undefined: none was ever stored. `broken`: it is there and can't be opened. Older than the entries unless `clean`.
+   * Opened each time it is read, and by a spread of this object: whoever has no need of it leaves it alone.
+   */
   readonly frozen: Frozen | { readonly broken: string } | undefined;
   /** The first signal number that was never used; taking reserved `SEQ_RESERVE` more. */
   readonly nextSeq: number;
@@ -33,7 +36,6 @@ export type Taken = {
   readonly turns: number;
   /** Rows that wait or run, the one that was admitted in the same statement included. */
   readonly unsettled: number;
-  readonly titled: boolean;
   /** The interaction that is open, due or not; none when the statement that took the session has closed it. */
   readonly openInteraction: InteractionId | undefined;
   /** There are actions that no turn has told the model of yet. */

@@ -21,7 +21,7 @@ export function takes(sql: Sql, node: NodeId, leaseMs: number): Fragment {
 export function takenColumns(sql: Sql): Fragment {
   return sql`
     sessions.owner, sessions.agent, sessions.epoch, sessions.next_seq, sessions.anchor, sessions.turns, sessions.unsettled,
-    sessions.slept_epoch = sessions.epoch - 1 as clean, sessions.title is not null as titled,
+    sessions.slept_epoch = sessions.epoch - 1 as clean,
     sessions.open_interaction, sessions.unrecorded_actions > 0 as untold,
     sessions.machine, sessions.version, sessions.snapshot, sessions.data_key`;
 }
@@ -35,7 +35,6 @@ export type TakenRow = {
   readonly turns: number;
   readonly unsettled: number;
   readonly clean: boolean;
-  readonly titled: boolean;
   readonly open_interaction: InteractionId | null;
   readonly untold: boolean;
   readonly machine: string | null;
@@ -61,7 +60,6 @@ export function taken(keys: SessionKeys, sessionId: SessionId, node: NodeId, row
     anchor: row.anchor,
     turns: row.turns,
     unsettled: row.unsettled,
-    titled: row.titled,
     openInteraction: row.open_interaction ?? undefined,
     unrecordedActions: row.untold,
   };

@@ -24,7 +24,6 @@ const taken = (id: typeof a, epoch: number, more: Partial<Taken> = {}): Taken =>
   unsettled: 1,
   openInteraction: undefined,
   unrecordedActions: false,
-  titled: true,
   ...more,
 });
 
