@@ -101,7 +101,7 @@ test("[D-02] a take-over waits for every write that has passed its fence, and re
   for (const name of ["append", "opens", "settle", "cancel", "countTakeover", "finish", "recorded"]) {
     const id = await newSession(scene.store);
     const { fence, turnId } = await admitted(scene.store, id);
-    const intents = [{ turnId, callId: call, name: "order", readOnly: false as const, repeatable: true, key: "k" }];
+    const intents = [{ turnId, callId: call, name: "order", repeatable: true, key: "k" }];
     await scene.store.histories.append(fence, batch(turnId, [said(turnId, 0)], { intents }));
     await scene.store.actions.intend(fence, { command: { ...button }, digest: Buffer.from("x"), turnId });
     await scene.expire(id);

@@ -28,7 +28,6 @@ const call = (turnId: ReturnType<typeof admission>["turnId"], id: string) => ({
   turnId,
   callId: callId(id),
   name: "treatment_plan_create",
-  readOnly: false as const,
   repeatable: true,
   key: `key-${id}`,
 });

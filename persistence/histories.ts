@@ -179,7 +179,7 @@ export function postgresHistories({ sql, keys }: Database): Histories {
     async intents(id, turnId) {
       // An earlier release kept read-only calls too: what their tool is now counts, as of any call without an intent.
       const rows = await asked(sql<StoredIntent[]>`
-        select turn_id as "turnId", call_id as "callId", name, false as "readOnly", repeatable, key, state
+        select turn_id as "turnId", call_id as "callId", name, repeatable, key, state
         from tool_calls where session_id = ${id} and turn_id = ${turnId} and not read_only
         order by ordinal`);
       return [...rows];

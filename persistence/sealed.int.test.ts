@@ -44,7 +44,6 @@ async function lived(text = nasty, owner = rivera) {
     turnId,
     callId: callId("c1"),
     name: `look\u0000_up`,
-    readOnly: false as const,
     repeatable: true,
     key: "k",
   };

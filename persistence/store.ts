@@ -125,8 +125,6 @@ export type Intent = {
   readonly turnId: TurnId;
   readonly callId: CallId;
   readonly name: string;
-  /** Said for whoever reads it in place of a tool's traits. */
-  readonly readOnly: false;
   readonly repeatable: boolean;
   readonly key: string;
 };

@@ -129,7 +129,7 @@ export function intentOf(
   { callId, name }: ToolCall,
   { repeatable }: Pick<ToolTraits, "repeatable">,
 ): Intent {
-  return { turnId, callId, name, readOnly: false, repeatable, key: `${resident.id}.${turnId}.${callId}` };
+  return { turnId, callId, name, repeatable, key: `${resident.id}.${turnId}.${callId}` };
 }
 
 function addUsage(run: Run, { usage }: Ended): void {

@@ -115,7 +115,7 @@ async function outcomeOf(batch: Batch, call: ToolCall): Promise<Outcome> {
   const intent = batch.inherited.get(call.callId);
   // What the intent says counts, not what the tool says of itself today. Without one the call was read-only when it was made;
   // it may have been a write all the same, so today's mark is trusted over that one.
-  const traits = intent ?? tool?.traits;
+  const traits = intent ? { readOnly: false, repeatable: intent.repeatable } : tool?.traits;
   if (!isOurs && traits && !traits.readOnly && !traits.repeatable) return { kind: "unknown", text: UNKNOWN_OUTCOME };
   // One statement has made the call and its intent durable before it leaves (DESIGN §4.5).
   if (traits && !traits.readOnly) {

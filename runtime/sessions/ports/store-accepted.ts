@@ -104,7 +104,7 @@ async function store(accepting: Accepting, proposal: Proposal, isFresh: boolean)
   const { held } = needed;
   const { name, args } = needed.call;
 
-  const intent: Intent = { turnId, callId: id, name, ...tool.traits, readOnly: false, key };
+  const intent: Intent = { turnId, callId: id, name, repeatable: tool.traits.repeatable, key };
   if (earlier === undefined) resident.append(turnId, [], { intents: [intent] });
   await resident.flush();
   signal.throwIfAborted();
