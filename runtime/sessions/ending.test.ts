@@ -24,17 +24,29 @@ describe("ports of a resident", () => {
     ]);
   });
 
-  test("[EP2] what a port gives is given, and one that has ended hears of nothing any more", async () => {
-    const over = new AbortController();
-    let heard = false;
-    const port = endingWith(over.signal)<number, number>(async (given, signal) => {
-      signal.addEventListener("abort", () => {
-        heard = true;
-      });
-      return given + 1;
+  test("[EP1] a port whose state was left before it began is told so at once, with the reason", async () => {
+    const told: unknown[] = [];
+    const port = endingWith(new AbortController().signal)<void, void>(async (_, signal) => {
+      told.push(signal.aborted, signal.reason);
     });
-    const given = await port(1, new AbortController().signal);
-    over.abort();
-    expect([given, heard]).toEqual([2, false]);
+    await port(undefined, AbortSignal.abort("left"));
+    expect(told).toEqual([true, "left"]);
   });
+
+  test.each(["over", "left"] as const)(
+    "[EP2] what a port gives is given, and one that has ended hears nothing of %s any more",
+    async (which) => {
+      const signals = { over: new AbortController(), left: new AbortController() };
+      let heard = false;
+      const port = endingWith(signals.over.signal)<number, number>(async (given, signal) => {
+        signal.addEventListener("abort", () => {
+          heard = true;
+        });
+        return given + 1;
+      });
+      const given = await port(1, signals.left.signal);
+      signals[which].abort();
+      expect([given, heard]).toEqual([2, false]);
+    },
+  );
 });

@@ -12,12 +12,15 @@ export function endingWith(over: AbortSignal): <In, Out>(port: Port<In, Out>) =>
   return (port) => async (given, left) => {
     over.throwIfAborted();
     const stop = new AbortController();
-    left.addEventListener("abort", () => stop.abort(left.reason), { once: true });
+    const leave = (): void => stop.abort(left.reason);
+    if (left.aborted) leave();
+    left.addEventListener("abort", leave);
     running.add(stop);
     try {
       return await port(given, stop.signal);
     } finally {
       running.delete(stop);
+      left.removeEventListener("abort", leave);
     }
   };
 }
