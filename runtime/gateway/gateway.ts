@@ -2,12 +2,12 @@ import { Failure } from "../../machines/failure.ts";
 import { aguiRoute } from "./agui-route.ts";
 import type { RunStream } from "./agui-run.ts";
 import { responder } from "./answer.ts";
+import { nativeWire } from "./native-wire.ts";
 import { originCheck, ownOrigins, ownUrl } from "./origin.ts";
 import { httpRoutes, register } from "./routes.ts";
 import { CLOSE_LINGER, type Gateway, type GatewayServices, OVERSIZE_MARGIN } from "./services.ts";
-import { openSocket, type Seat, type Socket, type SocketWire } from "./socket.ts";
+import { openSocket, type Seat, type Socket } from "./socket.ts";
 import { systemTimers } from "./timers.ts";
-import { Together } from "./together.ts";
 import { type Hello, judge, readHello, SUB_PROTOCOL } from "./upgrade.ts";
 import {
   type HttpResponse,
@@ -65,12 +65,9 @@ export async function startGateway(services: GatewayServices): Promise<Gateway> 
     open(ws) {
       natives.add(ws);
       const carried = ws.getUserData();
-      carried.socket = openSocket(
-        wireOf(ws, () => natives.has(ws), log),
-        carried.seat,
-        services,
-        timers,
-      );
+      const { seat } = carried;
+      const wire = nativeWire(ws, seat.sessionId, () => natives.has(ws), log);
+      carried.socket = openSocket(wire, seat, services, timers);
       sockets.add(carried.socket);
     },
     message(ws, message, isBinary) {
@@ -146,31 +143,6 @@ function accept(res: HttpResponse, hello: Hello, seat: Seat, context: us_socket_
   const upgrade = () => res.upgrade(carried, hello.key, SUB_PROTOCOL, hello.extensions, context);
   if (other) other.cork(() => void res.cork(upgrade));
   else upgrade();
-}
-
-function wireOf(ws: WebSocket<Carried>, isOpen: () => boolean, log: GatewayServices["log"]): SocketWire {
-  const together = new Together({
-    send: (frame) => void ws.send(frame),
-    cork: (work) => void ws.cork(work),
-    isOpen,
-    failed(err) {
-      log.error("send failed", { session_id: ws.getUserData().seat.sessionId, err });
-      // Its `close` gives up all that belongs to the socket; the client comes back to what it missed.
-      if (isOpen()) ws.end(1012, "try again");
-    },
-  });
-  return {
-    send: (frame) => together.send(frame),
-    flush: () => together.flush(),
-    // Without the little that waits to leave together: it waits for us, not for the client.
-    // A connection that has ended takes nothing: it may end while a queue is handed over to it.
-    buffered: () => (isOpen() ? ws.getBufferedAmount() : Number.POSITIVE_INFINITY),
-    end(code, reason) {
-      together.flush();
-      // Its last words may be what it failed at.
-      if (isOpen()) ws.end(code, reason);
-    },
-  };
 }
 
 /** The native function takes host and options together; its types know only one of them. */
