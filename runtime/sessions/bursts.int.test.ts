@@ -150,6 +150,27 @@ describe("a burst of text", () => {
     expect(await turnsOf(db.store, id)).toEqual([[1, "one", "cancelled", "You could tr"]]);
   });
 
+  test("[BU9] that failed as it left fails no Stop: the turn is settled as cancelled, and its clients stay", async () => {
+    const { loop, clock, move, arrived } = heldBurst(texts("You ", "could ", "tr"), hangs());
+    const { client, id, directory } = await sessionOn(db.store, { model: scriptedModel(move, echo), clock });
+    await client.say("one");
+    await arrived;
+    const broken = {
+      send: () => {
+        throw new TypeError("broken");
+      },
+      close: () => {},
+    };
+    const audience = directory.audience(id);
+    audience.join(broken);
+    loop.turn();
+    audience.leave(broken);
+    await client.stop();
+    await directory.whenEmpty();
+    expect(await turnsOf(db.store, id)).toEqual([[1, "one", "cancelled", "You could tr"]]);
+    expect([client.closed, client.text, shownBy(client)]).toEqual([undefined, "You could tr", await stored(id)]);
+  });
+
   type Scene = Awaited<ReturnType<typeof sessionOn>>;
   const ends: readonly (readonly [string, (one: Scene) => unknown])[] = [
     [

@@ -115,28 +115,49 @@ describe("a turn that runs", () => {
     expect(live.snapshot().blocks[0]?.content).toEqual({ text: "Take 2 a day." });
   });
 
+  /** "Take 2" left between two calls, and one of the clients could not be sent it. */
+  function faulty() {
+    const one = scene();
+    const broken = new TypeError("broken");
+    const sink = {
+      send: () => {
+        throw broken;
+      },
+      close: () => {},
+    };
+    one.live.write("text", "Take 2");
+    one.audience.join(sink);
+    one.loop.turn();
+    one.audience.leave(sink);
+    return { ...one, broken };
+  }
+
   test("[LT7] a fault of text that leaves between two calls is told by the next one, once", () => {
     const next: readonly ((live: LiveTurn) => void)[] = [
       (live) => live.write("text", " more"),
       (live) => live.keepStep(),
+      (live) => live.card({ kind: "recommend_lifestyle", data: { recommendations: [] } }, "call-1"),
     ];
     for (const call of next) {
-      const { live, loop, audience, heard } = scene();
-      const broken = new TypeError("broken");
-      const sink = {
-        send: () => {
-          throw broken;
-        },
-        close: () => {},
-      };
-      live.write("text", "Take 2");
-      audience.join(sink);
-      loop.turn();
-      audience.leave(sink);
+      const { live, heard, broken } = faulty();
       expect(() => call(live)).toThrow(broken);
       live.finishOpen();
       expect(heard.at(-1)?.kind).toBe("block_finished");
     }
+  });
+
+  test("[LT7] a fault that nobody was told is dropped with the attempt that is void, and by the settlement", () => {
+    const again = faulty();
+    again.live.reset("retry");
+    again.live.write("text", "Take 3");
+    again.live.keepStep();
+    expect(again.live.snapshot().blocks.map(({ content }) => content)).toEqual([{ text: "Take 3" }]);
+    const ended = faulty();
+    ended.live.finishOpen();
+    ended.live.write("text", "I stopped here.");
+    ended.live.finishOpen();
+    const blocks = ended.live.snapshot().blocks.map(({ content }) => content);
+    expect(blocks).toEqual([{ text: "Take 2" }, { text: "I stopped here." }]);
   });
 
   test("[LT6] 60 lives: whoever joins at any moment is told nothing twice and ends with the blocks of all others", () => {

@@ -48,7 +48,10 @@ export class LiveTurn {
   /** Text of the open block that no signal has carried yet: it is in no snapshot either, so that those agree with the numbers. */
   #unsent = "";
   #isFlushAsked = false;
-  /** Of text that left between two calls. The next call throws it, so that it fails this turn and not the process. */
+  /**
+   * Of text that left between two calls. The next one throws it, so that it fails this turn and not the process; a reset
+   * and the settlement drop it: what it befell is void, or the turn has its ending already.
+   */
   #fault: { readonly error: unknown } | undefined;
 
   constructor(
@@ -78,6 +81,7 @@ export class LiveTurn {
 
   /** The model call that showed these blocks is void; another attempt follows. */
   reset(reason: string): void {
+    this.#fault = undefined;
     this.#open = undefined;
     this.#unsent = "";
     for (const block of this.#blocks.filter((b) => b.tentative && b.state !== "absent")) {
@@ -88,12 +92,14 @@ export class LiveTurn {
 
   /** The model call ended well: what it showed stays. */
   keepStep(): void {
+    this.#tellFault();
     this.finishOpen();
     for (const block of this.#blocks) block.tentative = false;
   }
 
   /** `of`: the call or command it came from. The next owner shows it under the same id, so its buttons stay its own. */
   card(card: CardSignal, of: string): void {
+    this.#tellFault();
     this.finishOpen();
     const block = this.#begin(card.kind, card.data, this.#cardId(of));
     block.tentative = false;
@@ -101,8 +107,9 @@ export class LiveTurn {
     this.#finish(block);
   }
 
+  /** The settlement's: nothing kept from before is thrown, and the final form brings what was not sent. */
   finishOpen(): void {
-    this.#tellFault();
+    this.#fault = undefined;
     this.#flush();
     const block = this.#open;
     this.#open = undefined;
@@ -186,7 +193,7 @@ export class LiveTurn {
     });
   }
 
-  /** Once: the settlement that it leads to goes its own way. */
+  /** Once: the turn that it fails is settled then. */
   #tellFault(): void {
     const fault = this.#fault;
     this.#fault = undefined;
