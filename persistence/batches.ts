@@ -50,13 +50,17 @@ export function batchWrites(sql: Sql, gate: Fragment) {
       state: finished.includes(intent.callId) ? "finished" : "intended",
     }));
     const begunBefore = finished.filter((callId) => !intents.some((intent) => intent.callId === callId));
+    // A row that an earlier release kept of a read-only call is no intent: it becomes one, as the tool is now.
     const calls = begun.length
       ? sql`, i as (
         insert into tool_calls (session_id, turn_id, call_id, name, read_only, repeatable, key, state)
         select session_id, row."turnId", row."callId", row.name, false, row.repeatable, row.key, row.state
         from ${gate}, jsonb_to_recordset(${sql.json(begun)}) as row (
           "turnId" uuid, "callId" text, name text, repeatable boolean, key text, state text)
-        on conflict do nothing
+        on conflict (session_id, turn_id, call_id) do update set
+          name = excluded.name, read_only = false, repeatable = excluded.repeatable, key = excluded.key,
+          state = excluded.state
+        where tool_calls.read_only
       )`
       : nothing;
     const ended = begunBefore.length

@@ -101,7 +101,7 @@ test("[HI9] the end of a call without an intent finds nothing to end", async () 
   expect(await store.histories.intents(id, turnId)).toEqual([{ ...a, state: "finished" }]);
 });
 
-test("[HI9] what an earlier release kept of a read-only call is no intent: its tool may write by now", async () => {
+test("[HI9] what an earlier release kept of a read-only call is no intent, and becomes one where its tool writes by now", async () => {
   const { store, sql } = scene;
   const id = await newSession(store);
   const { fence, turnId } = await admitted(store, id);
@@ -111,6 +111,17 @@ test("[HI9] what an earlier release kept of a read-only call is no intent: its t
     values (${id}, ${turnId}, ${kept.callId}, ${kept.name}, true, true, ${kept.key}, 'intended')`;
   await store.histories.append(fence, batch(turnId, [said(turnId, 0)], { intents: [ours] }));
   expect(await store.histories.intents(id, turnId)).toEqual([{ ...ours, state: "intended" }]);
+  // Its tool writes by now, so the call leaves with an intent of today; asked for again after a lost answer it stays as it is.
+  const now = { ...kept, repeatable: false, key: "today" };
+  await store.histories.append(fence, batch(turnId, [], { intents: [now] }));
+  await store.histories.append(fence, batch(turnId, [], { intents: [{ ...now, repeatable: true }] }));
+  expect(await store.histories.intents(id, turnId)).toEqual([
+    { ...now, state: "intended" },
+    { ...ours, state: "intended" },
+  ]);
+  await store.histories.append(fence, batch(turnId, [], { finished: [now.callId] }));
+  await store.histories.append(fence, batch(turnId, [], { intents: [now] }));
+  expect((await store.histories.intents(id, turnId)).map(({ state }) => state)).toEqual(["finished", "intended"]);
 });
 
 test("[HI5] an append that is tried again after a lost answer is done; other content at its place is refused whole", async () => {
