@@ -17,7 +17,7 @@ const row = (step: number): ModelCallRow => ({
   projector: 1,
 });
 
-function scene() {
+function scene(whenStored = Promise.resolve()) {
   const stored: number[][] = [];
   let ring = () => {};
   const clock: Clock = {
@@ -31,7 +31,11 @@ function scene() {
         signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
       }),
   };
-  const calls = batchedCalls({ record: async (rows) => void stored.push(rows.map(({ step }) => step)) }, clock);
+  const record = async (rows: readonly ModelCallRow[]) => {
+    await whenStored;
+    stored.push(rows.map(({ step }) => step));
+  };
+  const calls = batchedCalls({ record }, clock);
   return { stored, calls, later: () => ring() };
 }
 
@@ -52,4 +56,21 @@ test("[BC2] a flush with nothing to store stores nothing; many rows do not wait"
   await calls.flush();
   await calls.record(Array.from({ length: 500 }, (_, step) => row(step)));
   await expect.poll(() => stored.map((rows) => rows.length)).toEqual([500]);
+});
+
+test("[BC3] a flush waits for rows that are on their way already", async () => {
+  let answer = () => {};
+  const { stored, calls, later } = scene(
+    new Promise((resolve) => {
+      answer = resolve;
+    }),
+  );
+  await calls.record([row(1)]);
+  later();
+  // Sent, and not answered.
+  await new Promise(setImmediate);
+  const flushed = calls.flush().then(() => stored.flat().length);
+  await new Promise(setImmediate);
+  answer();
+  expect(await flushed).toBe(1);
 });

@@ -9,6 +9,7 @@ export function batchedCalls(calls: Calls, clock: Clock): Calls & { flush(): Pro
   let waiting: ModelCallRow[] = [];
   let soon: Promise<void> | undefined;
   let hurry = new AbortController();
+  const unsent = new Set<Promise<void>>();
 
   const send = async (): Promise<void> => {
     await clock.sleep(WAIT_MS, hurry.signal).catch(() => undefined);
@@ -23,13 +24,17 @@ export function batchedCalls(calls: Calls, clock: Clock): Calls & { flush(): Pro
     async record(rows) {
       if (rows.length === 0) return;
       waiting.push(...rows);
-      soon ??= send();
+      if (!soon) {
+        const sending = send().finally(() => unsent.delete(sending));
+        soon = sending;
+        unsent.add(sending);
+      }
       if (waiting.length >= MOST_ROWS) hurry.abort();
     },
     /** Resolves when everything recorded before is stored or was reported as bad. */
     async flush() {
       if (soon) hurry.abort();
-      await soon;
+      await Promise.all(unsent);
     },
   };
 }
