@@ -62,13 +62,20 @@ test("without a node in its folder a worker says what to do and exits with 1", a
 
 test("a worker that starts before its node waits and says so; told to stop it ends in order, and has made no table", async () => {
   const database = await testDatabase();
-  const env = { DATABASE_URL: database.url, PLATFORM_URL: "http://127.0.0.1:9" };
-  const worker = scene.launchWorker(env, scene.dataDir());
-  await expect.poll(() => worker.stderr(), { timeout: 30_000 }).toContain("this worker waits for a node");
-  expect(await worker.kill("SIGTERM")).toEqual({ code: 0, signal: null });
-  expect(worker.stderr()).not.toContain("could not go on");
-  const sql = connect(database.url, { max: 1 });
-  expect((await sql`select from pg_tables where schemaname = 'public'`).length).toBe(0);
-  await sql.end();
-  await database.drop();
+  try {
+    const env = { DATABASE_URL: database.url, PLATFORM_URL: "http://127.0.0.1:9" };
+    const worker = scene.launchWorker(env, scene.dataDir());
+    await expect.poll(() => worker.stderr(), { timeout: 30_000 }).toContain("this worker waits for a node");
+    expect(await worker.kill("SIGTERM")).toEqual({ code: 0, signal: null });
+    expect(worker.stderr()).not.toContain("could not go on");
+    const sql = connect(database.url, { max: 1 });
+    try {
+      expect((await sql`select from pg_tables where schemaname = 'public'`).length).toBe(0);
+    } finally {
+      await sql.end();
+    }
+  } finally {
+    await scene.killAll();
+    await database.drop();
+  }
 });

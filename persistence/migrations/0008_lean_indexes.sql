@@ -6,7 +6,7 @@ drop index sessions_of_owner;
 create index sessions_of_owner on sessions (owner);
 -- Work that waits is found by `inbox_open`.
 drop index sessions_with_work;
--- Held sessions are looked for once, by a node that starts: it reads the table, under a second for a million sessions.
+-- Held sessions are looked for once, by a node that starts: it reads the table.
 drop index sessions_held;
 alter table sessions set (fillfactor = 70);
 
