@@ -50,6 +50,19 @@ export function storeFailure(error: unknown): Failure {
   return passing ? new StoreUnavailable(cause) : new StoreRefused(cause);
 }
 
+/** Of a driver's error: the server or the line has ended the connection, not just the statement. */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof Failure) return false;
+  const { code, severity } = error as { code?: unknown; severity?: unknown };
+  return severity === "FATAL" || severity === "PANIC" || (typeof code === "string" && PASSING_NAME.test(code));
+}
+
+/** A lock was not had in the time that was set for it, or only at the price of a deadlock. */
+export function isLockMissed(error: unknown): boolean {
+  const cause = error instanceof StoreUnavailable ? error.cause : undefined;
+  return cause instanceof DatabaseError && (cause.sqlstate === "55P03" || cause.sqlstate === "40P01");
+}
+
 /** Two writers met at one key. */
 export function isTaken(error: unknown): error is StoreRefused {
   return error instanceof StoreRefused && error.sqlstate === "23505";

@@ -1,4 +1,4 @@
-import type { Fragment, Sql } from "postgres";
+import type { Fragment, ISql, Sql } from "postgres";
 import type { NodeId, SessionId } from "../machines/ids.ts";
 import type { KeyRing } from "./cipher/key-ring.ts";
 import type { SessionKeys } from "./session-keys.ts";
@@ -32,4 +32,14 @@ export function free(sql: Sql): Fragment {
 
 export function leaseEnd(sql: Sql, leaseMs: number): Fragment {
   return sql`now() + ${leaseMs}::float8 * interval '1 millisecond'`;
+}
+
+/** The assignments that free a session. One that rests is held by nobody then, so the list calls it hibernated. */
+export function freed(sql: ISql): Fragment {
+  return sql`node = null, until = null, status = case status when 'resting' then 'hibernated' else status end`;
+}
+
+/** The assignments that take a session from whoever holds it: the fence is broken, and the session is free. */
+export function raised(sql: ISql): Fragment {
+  return sql`epoch = epoch + 1, ${freed(sql)}`;
 }

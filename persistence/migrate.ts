@@ -3,7 +3,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ISql, Sql, TransactionSql } from "postgres";
 import { Failure } from "../machines/failure.ts";
-import { asked } from "./database-error.ts";
+import { asked, isConnectionLost, isLockMissed } from "./database-error.ts";
+import { raised } from "./fence.ts";
 
 /** The database was migrated by a later release. */
 export class DatabaseNewer extends Failure {
@@ -27,60 +28,106 @@ export type Migration = { readonly version: number; readonly name: string; reado
 
 /** Any number, the same in every release: two nodes that start together take turns. */
 const LOCK = 7_361_893;
+/** A migration that does not get a table in this time is rolled back, so that who asks for it can say so and hear a signal. */
+const LOCK_MS = 3_000;
 
-/** Migrations are due, and nodes are heard that run on the database as it is. */
-export type Due = { readonly found: number; readonly known: number; readonly nodes: number };
+/** Migrations are due. */
+export type Due = { readonly kind: "due"; readonly found: number; readonly known: number };
+
+/** Migrations are due, and what keeps a node from applying them now. */
+export type Hindered =
+  /** Nodes run on the database as it is. */
+  | (Omit<Due, "kind"> & { readonly kind: "heard"; readonly nodes: number })
+  /** Another process is at it. */
+  | (Omit<Due, "kind"> & { readonly kind: "migrating" })
+  /** Somebody holds a table: a backup, an open transaction. */
+  | (Omit<Due, "kind"> & { readonly kind: "locked" });
 
 /** Brings the database to the newest migration in one transaction. Returns the versions it applied. */
 export async function migrate(sql: Sql, migrations = readMigrations()): Promise<readonly number[]> {
-  return locked(sql, migrations, (tx, found) => apply(tx, found, migrations));
+  return transaction(sql, async (tx) => {
+    // Who waits for the lock finds what the one before has done.
+    await tx`select pg_advisory_xact_lock(${LOCK})`;
+    return apply(tx, await foundOrRefused(tx, migrations), migrations);
+  });
 }
 
-/** The same, unless migrations are due and a node was heard within `silentMs`: then it changes nothing and tells that. */
+/**
+ * The same, unless a node was heard within `silentMs` (0: none is waited for) or somebody else holds a lock: then it
+ * changes nothing and tells that, within seconds. What nodes held is taken from them: their fences are broken.
+ */
 export async function migrateUnheard(
   sql: Sql,
   silentMs: number,
   migrations = readMigrations(),
-): Promise<Due | undefined> {
-  const known = newest(migrations);
-  return locked(sql, migrations, async (tx, found) => {
-    const nodes = found > 0 && found < known ? await heard(tx, silentMs) : 0;
-    if (nodes > 0) return { found, known, nodes };
-    await apply(tx, found, migrations);
-    return undefined;
-  });
+): Promise<Hindered | undefined> {
+  const needed = await due(sql, migrations);
+  if (needed === undefined) return undefined;
+  try {
+    return await transaction(sql, (tx) => attempt(tx, needed, silentMs, migrations));
+  } catch (error) {
+    if (isLockMissed(error)) return { ...needed, kind: "locked" };
+    throw error;
+  }
+}
+
+async function attempt(
+  tx: TransactionSql,
+  needed: Due,
+  silentMs: number,
+  migrations: readonly Migration[],
+): Promise<Hindered | undefined> {
+  const [lock] = await tx<{ is_ours: boolean }[]>`
+    select pg_try_advisory_xact_lock(${LOCK}) as is_ours, set_config('lock_timeout', ${`${LOCK_MS}ms`}, true)`;
+  if (!lock?.is_ours) return { ...needed, kind: "migrating" };
+  const found = await foundOrRefused(tx, migrations);
+  if (found === needed.known) return undefined;
+  if (found > 0) {
+    // No beat comes between the look and the end of the migration; one that was on its way is seen.
+    await tx`lock table nodes in share row exclusive mode`;
+    const nodes = silentMs > 0 ? await heard(tx, silentMs) : 0;
+    if (nodes > 0) return { ...needed, kind: "heard", nodes };
+  }
+  await apply(tx, found, migrations);
+  // After the migrations, which leave the columns as this release knows them.
+  if (found > 0) await tx`update sessions set ${raised(tx)} where node is not null`;
+  return undefined;
 }
 
 /** Whether migrations are due; changes nothing. */
-export async function due(sql: Sql, silentMs: number, migrations = readMigrations()): Promise<Due | undefined> {
+export async function due(sql: Sql, migrations = readMigrations()): Promise<Due | undefined> {
   const known = newest(migrations);
   const [table] = await asked(
     sql<{ is_there: boolean }[]>`select to_regclass('dormouse_migrations') is not null as is_there`,
   );
-  if (!table?.is_there) return { found: 0, known, nodes: 0 };
+  if (!table?.is_there) return { kind: "due", found: 0, known };
   const found = await asked(newestApplied(sql));
   if (found > known) throw new DatabaseNewer(found, known);
-  if (found === known) return undefined;
-  return { found, known, nodes: found > 0 ? await asked(heard(sql, silentMs)) : 0 };
+  return found === known ? undefined : { kind: "due", found, known };
 }
 
-/** One process at a time: who waits for the lock finds what the one before has done. */
-function locked<T>(
-  sql: Sql,
-  migrations: readonly Migration[],
-  run: (tx: TransactionSql, found: number) => Promise<T>,
-): Promise<T> {
-  const known = newest(migrations);
+function transaction<T>(sql: Sql, run: (tx: TransactionSql) => Promise<T>): Promise<T> {
   const done = sql.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(${LOCK})`;
-    await tx`create table if not exists dormouse_migrations (
-      version integer primary key, name text not null, applied_at timestamptz not null default now())`;
-    const found = await newestApplied(tx);
-    if (found > known) throw new DatabaseNewer(found, known);
-    // In an object: the driver would wait for what an array holds.
-    return { result: await run(tx, found) };
+    try {
+      // In an object: the driver would wait for what an array holds.
+      return { result: await run(tx) };
+    } catch (error) {
+      // The driver would send its rollback to a socket that is gone, which ends the process. It rejects without that.
+      if (isConnectionLost(error)) await new Promise<never>(() => {});
+      throw error;
+    }
   });
   return asked(done.then(({ result }) => result));
+}
+
+/** Under the lock: the newest migration that was applied. */
+async function foundOrRefused(tx: TransactionSql, migrations: readonly Migration[]): Promise<number> {
+  await tx`create table if not exists dormouse_migrations (
+    version integer primary key, name text not null, applied_at timestamptz not null default now())`;
+  const found = await newestApplied(tx);
+  const known = newest(migrations);
+  if (found > known) throw new DatabaseNewer(found, known);
+  return found;
 }
 
 async function apply(tx: TransactionSql, found: number, migrations: readonly Migration[]): Promise<readonly number[]> {

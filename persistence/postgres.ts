@@ -68,7 +68,8 @@ export type StoreOptions = {
 
 /**
  * Brings the database up to date and opens it. Everything that the store throws is a `Failure`: `StoreUnavailable`
- * (try again), `StoreRefused` (a bug), `OwnershipLost`, `SessionBroken`, `TurnNotOpen`; here also `DatabaseNewer`.
+ * (try again), `StoreRefused` (a bug), `OwnershipLost`, `SessionBroken`, `TurnNotOpen`; here also `DatabaseNewer` and,
+ * from a wait that was told to stop, the reason of its signal.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   await upgrade(options.sql, options.upgrade ?? { kind: "at_once" });

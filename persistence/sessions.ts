@@ -1,6 +1,6 @@
 import type { SessionId } from "../machines/ids.ts";
 import { asked } from "./database-error.ts";
-import { type Database, free, held, leaseEnd } from "./fence.ts";
+import { type Database, free, freed, held, leaseEnd, raised } from "./fence.ts";
 import { moment } from "./grants.ts";
 import { inTime } from "./pointer.ts";
 import { opened, places } from "./sealed.ts";
@@ -35,9 +35,6 @@ export function postgresSessions(
       when status = 'awaiting' then 'resting'
       else status
     end as status`;
-  // Freed while at rest: nobody holds it, so the list calls it hibernated.
-  const freed = sql`
-    node = null, until = null, status = case status when 'resting' then 'hibernated' else status end`;
 
   const shown = (row: Listed, title: string | null): SessionRow => ({
     sessionId: row.id,
@@ -123,7 +120,7 @@ export function postgresSessions(
     },
 
     async release(fence) {
-      const released = await asked(sql`update sessions set ${freed} where ${held(sql, fence)}`);
+      const released = await asked(sql`update sessions set ${freed(sql)} where ${held(sql, fence)}`);
       if (released.count > 0) return;
       const stands = await standing(fence.sessionId, fence.epoch);
       if (!stands || stands.held) throw new OwnershipLost(fence.sessionId);
@@ -143,9 +140,9 @@ export function postgresSessions(
 
     async raiseAll(node) {
       // Reads the whole table: an index of who holds what would be written by every take and sleep, for one look a start.
-      const raised = await asked(sql`
-        update sessions set epoch = epoch + 1, ${freed} where node is not null and node <> ${node}`);
-      return raised.count;
+      const taken = await asked(sql`
+        update sessions set ${raised(sql)} where node is not null and node <> ${node}`);
+      return taken.count;
     },
 
     async erase(id, owner) {

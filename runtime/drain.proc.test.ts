@@ -1,6 +1,8 @@
 /** SIGTERM and Ctrl-C: what runs is finished or left in order, what was acknowledged is kept, nothing stays behind. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { type Simulator, startSimulator } from "../evals/simulator/simulator.ts";
+import { connect } from "../persistence/postgres.ts";
+import { testDatabase } from "../persistence/testing/database.ts";
 import { type PlatformFront, platformFront } from "./testing/platform-front.ts";
 import { databaseIn, processScene, type Server } from "./testing/process.ts";
 import { textOf, turnsOf } from "./testing/stored.ts";
@@ -161,4 +163,37 @@ test("a signal while it starts: what had begun to start is stopped too", async (
   expect(await launched.kill("SIGTERM")).toEqual({ code: 0, signal: null });
   expect(launched.stdout()).not.toContain("ready");
   expect(databaseIn(launched.dataDir)).toBeUndefined();
+});
+
+test("a node is heard until its workers and queues are closed and its audit rows are stored; then its row goes", async () => {
+  const database = await testDatabase();
+  const sql = connect(database.url, { max: 2 });
+  const count = async (rows: Promise<readonly unknown[]>) => (await rows).length;
+  try {
+    const server = await scene.start({ ...env, DATABASE_URL: database.url });
+    const talk = await server.talk({ cookie });
+    // The driver reserves only a connection that is open already.
+    await sql`select`;
+    const holder = await sql.reserve();
+    await holder`begin`;
+    await holder`lock table model_calls`;
+    await talk.say("What can you do?");
+    const exit = server.kill("SIGTERM");
+    // All connections of its queues are closed, and the rows of its calls wait for the table.
+    const queues = () =>
+      count(sql`select from pg_stat_activity where application_name like 'dormouse-jobs%'
+      and datname = current_database()`);
+    await expect.poll(queues, { timeout: 30_000, interval: 20 }).toBe(0);
+    const writes = () => count(sql`select from pg_locks where relation = 'model_calls'::regclass and not granted`);
+    await expect.poll(writes, { interval: 20 }).toBe(1);
+    expect(await count(sql`select from nodes`)).toBe(1);
+    await holder`rollback`;
+    holder.release();
+    expect(await exit).toEqual({ code: 0, signal: null });
+    expect([await count(sql`select from nodes`), await count(sql`select from model_calls`)]).toEqual([0, 1]);
+  } finally {
+    await sql.end({ timeout: 1 });
+    await scene.killAll();
+    await database.drop();
+  }
 });

@@ -46,6 +46,12 @@ const LIMITS = {
 };
 const RECONNECT_MS = 1_000;
 const HOUR = 3_600_000;
+const LEASE_MS = 15_000;
+/**
+ * Not heard for so long, a node is gone before the database changes under it: no fence refuses an old statement on a new
+ * table. Longer than a lease, after which a node that is cut off starts nothing more. One that left in order has no row.
+ */
+const SILENT_MS = LEASE_MS + 5_000;
 /** The turns are over by then: what still runs is work ahead of time, which can be given back. */
 const WORKER_GRACE_MS = 2_000;
 
@@ -104,10 +110,12 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
     if (embedded) closers.add("database", () => embedded.stop());
     stopping.signal.throwIfAborted();
     const databaseUrl = config.database?.url.reveal() ?? embedded?.url ?? "";
+    const chance = realChance;
+    const id = nodeId(chance.uuid());
     const parts = await openParts({
       ...{ config, agent: assist, log, closers, databaseUrl, simulator, stopping: stopping.signal },
-      // Whoever holds the data folder is alone.
-      upgrade: embedded ? "at_once" : "when_silent",
+      // Whoever holds the data folder is the only node; workers may be beside it, and no upgrade waits for those.
+      as: { kind: "node", id, silentMs: embedded ? 0 : SILENT_MS },
     });
     async function simulator(): Promise<string> {
       // Fast, but visibly streaming.
@@ -122,7 +130,6 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
       sockets: () => gateway?.sockets() ?? 0,
     });
     const clock = realClock;
-    const chance = realChance;
     const observe = observer(log, metrics);
     const jobs = openJobs(config, databaseUrl, log, closers);
     const drafts = queuedDrafts({
@@ -140,7 +147,7 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
     if (config.embeddedWorkers > 0)
       startJobWorkers(jobs, parts, assist, { log, observe, closers, graceMs: WORKER_GRACE_MS, beside: "node" });
     const world: World = {
-      node: nodeId(chance.uuid()),
+      node: id,
       store,
       model,
       drafts,
@@ -161,12 +168,11 @@ function assemble(config: Config, hear: (answers: boolean) => void): Assembled {
         maxOutputTokens: assist.limits.outputTokens,
         queueBound: LIMITS.queued_messages,
         hibernateAfterMs: config.hibernateAfterMs,
-        leaseMs: 15_000,
+        leaseMs: LEASE_MS,
         grants: config.grants,
         grantMs: 12 * HOUR,
       },
     };
-    closers.add("node row", () => store.nodes.leave(world.node));
     const onWaiting = (count: number) => {
       if (waiting["node"] === undefined)
         log.warn("another node is heard; this one waits until it is silent", { count });

@@ -1,14 +1,13 @@
 import type { AgentDefinition } from "../machines/agent.ts";
 import { never } from "../machines/failure.ts";
-import { callId } from "../machines/ids.ts";
+import { callId, type NodeId } from "../machines/ids.ts";
 import type { Model } from "../machines/model.ts";
 import { batchedCalls } from "../persistence/batched-calls.ts";
 import { loadOrMakeKeys } from "../persistence/cipher/key-file.ts";
 import { keyRing } from "../persistence/cipher/key-ring.ts";
-import type { Due } from "../persistence/migrate.ts";
 import { connect, openStore } from "../persistence/postgres.ts";
 import type { Store } from "../persistence/store.ts";
-import type { Upgrade } from "../persistence/upgrade.ts";
+import type { Hindrance, Upgrade, Waits } from "../persistence/upgrade.ts";
 import { loadSkills, type Skills } from "../skills/registry.ts";
 import { type McpServers, mcpServers } from "../tools/mcp/servers.ts";
 import { startPlatform } from "../tools/platform/platform.ts";
@@ -46,7 +45,14 @@ export type PartsOptions = {
   readonly log: Log;
   readonly closers: Closers;
   readonly databaseUrl: string;
-  readonly upgrade: Upgrade["kind"];
+  readonly as:
+    | {
+        readonly kind: "node";
+        readonly id: NodeId;
+        /** For how long other nodes must have been silent before this one changes the database; 0 where there are none. */
+        readonly silentMs: number;
+      }
+    | { readonly kind: "worker" };
   /** Where the simulated models are served, where no route is configured. */
   readonly simulator: () => Promise<string>;
   /** Where the reference platform is that another process runs; left out: one is started here, if none is configured. */
@@ -78,8 +84,10 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
   const onBad = (code: string) => log.warn("a row was left out", { code });
   const blobs = await blobStoreOf(config.blobs);
   closers.add("attachments", () => blobs.close());
-  const upgrade = upgradeOf(options);
-  const opened = await openStore({ sql, ring, onBad, blobs, now: realClock.now, upgrade });
+  const { as } = options;
+  const opened = await openStore({ sql, ring, onBad, blobs, now: realClock.now, upgrade: upgradeOf(options) });
+  // Given up once nothing of this process writes any more: without it the next node may change the tables.
+  if (as.kind === "node") closers.add("node row", () => opened.nodes.leave(as.id));
   const calls = batchedCalls(opened.calls, realClock);
   closers.add("audit rows", () => calls.flush());
 
@@ -129,20 +137,41 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
   };
 }
 
-function upgradeOf({ upgrade: kind, log, stopping: signal }: PartsOptions): Upgrade {
-  const waits = (line: string) => ({
-    ...{ clock: realClock, signal },
-    onWaiting: ({ found, known, nodes }: Due) =>
-      log.warn(line, { count: nodes, version: found, reason: `migration ${known} is due` }),
-  });
-  switch (kind) {
-    case "at_once":
-      return { kind };
-    case "when_silent":
-      return { kind, ...waits("a node is heard; this one changes the database once it is silent") };
-    case "by_a_node":
-      return { kind, ...waits("the database is of another release; this worker waits for a node of its own") };
+function upgradeOf({ as, log, stopping }: PartsOptions): Upgrade {
+  const waits: Waits = { clock: realClock, signal: stopping, onWaiting: (hindrance) => warn(log, hindrance) };
+  switch (as.kind) {
+    case "node":
+      return { kind: "when_silent", silentMs: as.silentMs, ...waits };
+    case "worker":
+      return { kind: "by_a_node", ...waits };
     default:
-      return never(kind);
+      return never(as);
+  }
+}
+
+function warn(log: Log, hindrance: Hindrance): void {
+  if (hindrance.kind === "unavailable") {
+    log.warn("the database does not answer any more; it is asked again", { err: hindrance.failure });
+    return;
+  }
+  const fields = { version: hindrance.found, reason: `migration ${hindrance.known} is due` };
+  switch (hindrance.kind) {
+    case "due":
+      log.warn("the database is of another release; this worker waits for a node of its own", fields);
+      return;
+    case "heard":
+      log.warn("a node is heard; this one changes the database once it is silent", {
+        ...fields,
+        count: hindrance.nodes,
+      });
+      return;
+    case "migrating":
+      log.warn("another process changes the database; this one waits for it", fields);
+      return;
+    case "locked":
+      log.warn("a table is in use (a backup, an open transaction); this node changes it once it is free", fields);
+      return;
+    default:
+      never(hindrance);
   }
 }

@@ -64,7 +64,7 @@ async function open(config: Config, log: ReturnType<typeof createLog>, closers: 
     );
   };
   const parts = await openParts({
-    ...{ config, agent: assist, log, closers, databaseUrl, platformUrl, simulator, stopping, upgrade: "by_a_node" },
+    ...{ config, agent: assist, log, closers, databaseUrl, platformUrl, simulator, stopping, as: { kind: "worker" } },
   });
   const metrics = createMetrics({ sessionsResident: () => 0, sockets: () => 0 });
   const jobs = openJobs(config, databaseUrl, log, closers);
