@@ -89,6 +89,24 @@ describe("questions against what happens meanwhile", () => {
     expect(await resolutionsIn(id)).toEqual(["user"]);
   });
 
+  test("[IT14] a message overtakes an answer whose admission was not answered: the question ends once, and both have their turn", async () => {
+    const lossy = losing(db.store, "inbox.admit");
+    const { client, id } = await askingOn(lossy.store, { settings: AWAKE });
+    await client.say("ask me");
+    const pending = await opened(client);
+    lossy.arm();
+    const command = realChance.uuid();
+    expect(receiptOf(await resolve(client, pending, choose("powder"), command))).toEqual({ code: "unavailable" });
+    client.clear();
+    await client.say("so?");
+    await client.until("turn_completed");
+    client.clear();
+    const again = await resolve(client, pending, choose("powder"), command);
+    await client.until("turn_completed");
+    expect(receiptOf(again)).toMatchObject({ result: "accepted", duplicate: true });
+    expect(await resolutionsIn(id)).toEqual(["user"]);
+  });
+
   test("[IT10] answered between the statement that asks and its answer, a question is told to be answered, not withdrawn", async () => {
     const held = holding(db.store, "histories.settle", "after");
     const { client, id } = await askingOn(held.store);
@@ -246,5 +264,22 @@ describe("accepted proposals against what happens meanwhile", () => {
         "[The system could not store the plan: the turn that was to store it was cancelled. Nothing was saved. You may propose it again.]",
       ],
     ]);
+  });
+
+  test("[AP10] a message overtakes an acceptance whose admission was not answered: the plan is stored once, and nobody is told otherwise", async () => {
+    const lossy = losing(db.store, "inbox.admit");
+    const { client, id, pending, writes } = await proposedOn(lossy.store, { settings: AWAKE });
+    lossy.arm();
+    const command = realChance.uuid();
+    expect(receiptOf(await resolve(client, pending, accept, command))).toEqual({ code: "unavailable" });
+    client.clear();
+    await client.say("so?");
+    await client.until("turn_completed");
+    client.clear();
+    await resolve(client, pending, accept, command);
+    await client.until("turn_completed");
+    const told = await toldIn(id);
+    expect([writes.length, await resolutionsIn(id), told.length]).toEqual([1, ["user"], 1]);
+    expect(told[0]).not.toContain("could not");
   });
 });

@@ -101,7 +101,7 @@ async function closing(
   asked: PendingInteraction | undefined,
 ): Promise<Closing> {
   const { turnId } = row;
-  if (row.kind === "resolve" && asked !== undefined) {
+  if (row.kind === "resolve" && asked !== undefined && !isTold(resident, asked)) {
     const { resolution } = row.body;
     const text = resolutionText(asked, resolution);
     return {
@@ -114,16 +114,31 @@ async function closing(
   const stored = await resident.patiently(() => world.store.interactions.find(resident.id, id));
   const base = { kind: "resolution", turnId, interactionId: id } as const;
   if (stored?.resolved !== undefined) {
-    // Answered by a turn that was withdrawn before it ran.
+    // Answered by a turn that was withdrawn before it ran, or that comes after this one.
     const { resolution, commandId: by } = stored.resolved;
     const end: ResolutionEntry = { ...base, by: "user", resolution, text: resolutionText(pending, resolution) };
-    if (resolution.kind !== "accepted") return { end };
+    if (resolution.kind !== "accepted" || (await isStillOpen(resident, world, by))) return { end };
     const text = notStoredText("the turn that was to store it was cancelled");
     return { end, unsaved: { kind: "action", turnId, commandId: by, text } };
   }
   // A turn follows, so nobody can answer any more.
   const by = stored?.status === "expired" ? "expired" : "superseded";
   return { end: { ...base, by, text: closedText(pending, by) } };
+}
+
+/** A turn that was admitted after the answer, and began before it because the word of its admission was lost, has told it. */
+function isTold({ entries }: Resident, asked: PendingInteraction): boolean {
+  const at = entries.findLastIndex(
+    (entry) =>
+      entry.kind === "interaction" && entry.interactionId === asked.id && entry.pending.revision === asked.revision,
+  );
+  return entries.slice(at + 1).some((entry) => entry.kind === "resolution" && entry.interactionId === asked.id);
+}
+
+/** The turn of this command has not ended: it is this owner's to run, whether it was heard of here or not. */
+async function isStillOpen(resident: Resident, world: World, id: CommandId): Promise<boolean> {
+  const rows = await resident.patiently(() => world.store.inbox.open(resident.id));
+  return rows.some(({ commandId, state }) => commandId === id && state !== "cancelled");
 }
 
 /**
