@@ -255,6 +255,8 @@ export function jobsContract(farEnd: (stored: StoreScene) => FarEnd): void {
           await parentWaits(scene, parent, long, ids[1] ?? ""),
           await parentWaits(scene, parent, later, laterId),
         ].map((row) => [row.state, row.attempt]);
+        // Whoever waits may hear of a result before the worker that stored it.
+        await until(() => seen.length === 3);
         expect([results, seen]).toEqual([
           [
             ["finished", 2],
@@ -372,6 +374,8 @@ export function jobsContract(farEnd: (stored: StoreScene) => FarEnd): void {
         const kinds = (await ends).map((end) => (end.status === "fulfilled" ? end.value.state : end.reason.code));
         const count = (kind: string) => kinds.filter((one_) => one_ === kind).length;
         expect([count("finished"), count("job_late"), count("blocked")]).toEqual([100, 50, 50]);
+        // The last of them let go a moment after they are told.
+        await until(() => heard(calm) === 0);
         expect(counts()).toEqual(before);
       });
 

@@ -14,7 +14,7 @@ import { sweep } from "../sessions/upkeep.ts";
 import { queuedSubagents } from "./queued-subagents.ts";
 import { type SubagentNote, subagentProcessor } from "./subagent-processor.ts";
 import { SUBAGENT_SKILLS } from "./subagents/parts.ts";
-import { type FarEnd, type JobsScene, jobsScene, keyOf, type Node, until } from "./testing/jobs-scene.ts";
+import { type FarEnd, gate, type JobsScene, jobsScene, keyOf, type Node, until } from "./testing/jobs-scene.ts";
 
 const MARK = "PHI-MARK-91";
 const COOKIE = "COOKIE-MARK-77";
@@ -118,10 +118,17 @@ export function subagentsContract(name: string, farEnd: (stored: StoreScene) => 
 
     test("[SG20] the parent gains one small result, the child's reading stays its own, progress and panel are shown", async () => {
       const { store, node } = await open();
-      const { model } = worker(store, node());
+      const progressed = gate();
+      // Progress that is slower than the end is not shown: the end waits for it here.
+      const { model } = worker(store, node(), async function* (request, signal, turn) {
+        if (request.entries.some(({ kind }) => kind === "tool_result")) await progressed.opened;
+        yield* researcher(request, signal, turn);
+      });
       const one = owner(store, node());
       const { id, client } = await talking(one);
       await client.say("What is known?");
+      await client.until("subagent_progress");
+      progressed.open();
       await client.asleep();
       const [[outcome, text] = ["", ""]] = await resultOf(store, id);
       const read = model.requests.at(-1)?.entries.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0) ?? 0;
